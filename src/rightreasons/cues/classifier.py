@@ -190,14 +190,19 @@ def cue_transfer(
 
 
 def _cross_validate(table: CueTable, correct: Numbers, fold: Numbers, n_folds: int) -> Floats:
-    """Return (N,) the credit of each item, scored by the counts of the other folds.
+    """Classify each item by cues that were counted in the other folds only.
 
     Args:
-        table: The applicable cues.
+        table: The applicable cues of N items.
         correct: (N,) correct choice of each item.
         fold: (N,) fold of each item.
         n_folds: Number of folds.
+
+    Returns:
+        (N,) 1 for a correct choice, 0 for an incorrect one, and 1/t for a tie among t choices that
+        includes the correct one.
     """
+    # The score of a choice is the sum of the votes of its cues: (N, K) for K choices at most.
     votes = _compute_votes(table, correct, fold, n_folds)
     n_items = len(table.n_choices)
     width = int(table.n_choices.max())
@@ -209,12 +214,28 @@ def _cross_validate(table: CueTable, correct: Numbers, fold: Numbers, n_folds: i
     # Items with fewer choices than others have no such choice to select.
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
     is_best = scores >= scores.max(axis=1, keepdims=True) - TIE_TOLERANCE
-    return np.asarray(is_best[np.arange(n_items), correct] / is_best.sum(axis=1))
+    is_correct_best = is_best[np.arange(n_items), correct]
+    return np.asarray(is_correct_best / is_best.sum(axis=1))
 
 
 def _compute_votes(table: CueTable, correct: Numbers, fold: Numbers, n_folds: int) -> Floats:
-    """Return (E,) the log odds, against chance, of each entry in the folds other than its own."""
+    r"""Compute the vote of each cue for the choice that has it, from the other folds.
+
+    The vote is the smoothed log odds that a choice with this cue is correct, against chance:
+    \(\log \frac{c + 1}{w + m - 1} + \log(m - 1)\) for c correct and w incorrect choices with the
+    cue, among m choices.
+
+    Args:
+        table: The applicable cues of N items: E entries, one for each item and cue.
+        correct: (N,) correct choice of each item.
+        fold: (N,) fold of each item.
+        n_folds: Number of folds.
+
+    Returns:
+        (E,) votes.
+    """
     n_cues = max(len(table.names), 1)
+    # A cell is a cue in a fold.
     cells = fold[table.item] * n_cues + table.cue
     is_hit = table.choice == correct[table.item]
     n_other_choices = (table.n_choices - 1)[table.item]
@@ -227,10 +248,9 @@ def _compute_votes(table: CueTable, correct: Numbers, fold: Numbers, n_folds: in
 
     hits = sum_other_folds(is_hit)
     misses = sum_other_folds(~is_hit)
-    # If items differ in their number of choices m, the mean of m - 1 over the cue's training items
-    # takes the place of m - 1.
-    n_seen = hits + misses
-    means = sum_other_folds(n_other_choices) / np.maximum(n_seen, 1)
-    spread = np.where(n_seen > 0, means, 1.0)
-    # log((c + 1) / (misses + m - 1)) - log(1 / (m - 1)), which is 0 for an unseen cue.
-    return np.log((hits + 1) * spread / (misses + spread))
+    # If items differ in their number of choices m, m - 1 is its mean over the items with the cue.
+    # Without such items any number will do, because the vote is then 0.
+    n_items_with_cue = hits + misses
+    mean_others = sum_other_folds(n_other_choices) / np.maximum(n_items_with_cue, 1)
+    n_others = np.where(n_items_with_cue > 0, mean_others, 1.0)
+    return np.log((hits + 1) * n_others / (misses + n_others))

@@ -230,7 +230,14 @@ def easy_hard_gap(
 
 
 def parse_easy(easy: object) -> Flags:
-    """Check the flags of Easy items, which must be of both kinds."""
+    """Check the flags of Easy items; raise ValueError unless there are Easy and Hard items.
+
+    Args:
+        easy: (N,) whether each item is Easy, as booleans or 0 and 1.
+
+    Returns:
+        (N,) booleans.
+    """
     flags = check_flags(easy, "easy")
     if flags.all() or not flags.any():
         kind = "Easy" if flags.all() else "Hard"
@@ -241,7 +248,14 @@ def parse_easy(easy: object) -> Flags:
 
 
 def _compute_run(hits: Counts, n_runs: int, easy: Flags, p_value: float) -> Run:
-    """Compute the accuracies of a run, or of several runs whose hits are added up."""
+    """Compute the accuracies and the gap of one run, or of several runs together.
+
+    Args:
+        hits: (N,) number of runs that answer each item correctly.
+        n_runs: Number of runs.
+        easy: (N,) whether each item is Easy.
+        p_value: p-value of the gap.
+    """
     easy_accuracy = float(hits[easy].mean() / n_runs)
     hard_accuracy = float(hits[~easy].mean() / n_runs)
     return Run(
@@ -259,7 +273,18 @@ def _compute_intervals(
     resampling: Resampling,
     rng: np.random.Generator,
 ) -> dict[str, Interval]:
-    """Return the interval of each figure by its name in `EasyHardGap`."""
+    """Compute percentile bootstrap intervals of the gap and of the accuracies.
+
+    Args:
+        pooled: Figures of all runs together.
+        answers: Answers of the runs.
+        resampling: Level and number of resamples.
+        rng: Source of the resamples.
+
+    Returns:
+        Name of a field of `EasyHardGap`, such as "interval" (of the gap) or "accuracy_interval" ->
+        interval.
+    """
     n_resamples = resampling.resamples
     if answers.units is None:
         easy_means, hard_means = _resample_items(answers, n_resamples, rng)
@@ -292,12 +317,18 @@ def _compute_intervals(
 
 
 def _compute_deviations(runs: list[Run]) -> dict[str, float | None]:
-    """Return the standard deviation of each figure over runs by its name in `EasyHardGap`."""
+    """Compute the standard deviation of the gap and of the accuracies over runs.
+
+    Returns:
+        Name of a field of `EasyHardGap`, such as "accuracy_std" -> deviation; None for a single
+        run, which shows no variation.
+    """
     deviations: dict[str, float | None] = {}
     for name in ("easy_hard_gap", *_ACCURACIES):
-        figures = [getattr(run, name) for run in runs]
-        # A single run shows no variation, which is not a variation of zero.
-        deviations[f"{name}_std"] = float(np.std(figures)) if len(runs) > 1 else None
+        deviation = None
+        if len(runs) > 1:
+            deviation = float(np.std([getattr(run, name) for run in runs]))
+        deviations[f"{name}_std"] = deviation
     return deviations
 
 
@@ -307,7 +338,19 @@ def _test_gap(
     answers: _Answers,
     randomization: Randomization,
 ) -> float:
-    """Return the p-value of the gap: by Student's t if there are clusters, or by randomization."""
+    """Test whether Easy and Hard items have the same accuracy.
+
+    Clusters are tested by Student's t, independent items by randomization.
+
+    Args:
+        hits: (N,) number of runs that answer each item correctly.
+        max_hits: Number of runs.
+        answers: Easy items and clusters.
+        randomization: Number of shuffles, and their source.
+
+    Returns:
+        The p-value.
+    """
     if answers.units is not None:
         return _test_clusters(hits, answers.easy, answers.units)
     return permute_easy(hits, max_hits, answers.easy, randomization)
@@ -360,22 +403,22 @@ def _test_clusters(values: Counts, easy: Flags, units: Units) -> float:
     Returns:
         The p-value.
     """
-    errors = np.zeros(len(values))
+    # (N,) linearized gap: by how much each item moves the gap away from the difference of means.
+    contributions = np.zeros(len(values))
     gap = 0.0
     variance = 0.0
     for mask, sign in ((easy, 1), (~easy, -1)):
         n_items = int(mask.sum())
         mean = float(values[mask].mean())
         gap += sign * mean
-        # The gap is linearized: what each item adds to it beyond the means.
-        errors[mask] = sign * (values[mask] - mean) / n_items
+        contributions[mask] = sign * (values[mask] - mean) / n_items
         # One item of each kind that differs keeps the error above zero if all items agree.
         variance += 1 / n_items**2
 
     n_units = int(units.max()) + 1
     n_degrees = max(n_units - 1, 1)
-    unit_errors = np.bincount(units, errors)
-    variance += n_units / n_degrees * float((unit_errors**2).sum())
+    unit_contributions = np.bincount(units, contributions)
+    variance += n_units / n_degrees * float((unit_contributions**2).sum())
     return float(2 * scipy.stats.t.sf(abs(gap) / np.sqrt(variance), n_degrees))
 
 
@@ -384,7 +427,16 @@ def _resample_items(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> list[Floats]:
-    """Return resampled mean accuracies on Easy and on Hard items."""
+    """Bootstrap the accuracies on Easy and on Hard items, by resampling independent items.
+
+    Args:
+        answers: Answers of the runs.
+        n_resamples: Number of resamples R.
+        rng: Source of the resamples.
+
+    Returns:
+        (R,) accuracies on Easy items, and (R,) accuracies on Hard items.
+    """
     n_runs = answers.n_runs
     means = []
     for hits in (answers.hits[answers.easy], answers.hits[~answers.easy]):
@@ -396,7 +448,8 @@ def _resample_items(
         # Resampling items is multinomial in the numbers of items with equally many hits.
         counts = np.bincount(hits, minlength=n_runs + 1)
         resamples = rng.multinomial(n_items, counts / n_items, size=n_resamples)
-        means.append(resamples @ np.arange(n_runs + 1) / (n_items * n_runs))
+        total_hits = resamples @ np.arange(n_runs + 1)
+        means.append(total_hits / (n_items * n_runs))
     return means
 
 
@@ -407,17 +460,20 @@ def _resample_clusters(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> list[Floats]:
-    """Return resampled mean accuracies on Easy and on Hard items, from whole clusters.
+    """Bootstrap the accuracies on Easy and on Hard items, by resampling whole clusters.
 
     Args:
         shares: (N,) share of runs that answer each item correctly.
         easy: (N,) whether each item is Easy.
         units: (N,) number of the cluster of each item.
-        n_resamples: Number of resamples.
+        n_resamples: Number of resamples R.
         rng: Source of the resamples.
+
+    Returns:
+        (R,) accuracies on Easy items, and (R,) accuracies on Hard items.
     """
+    # (R, number of clusters) how often each resample contains each cluster.
     n_units = int(units.max()) + 1
-    # A resample is the number of times that it contains each cluster.
     chances = np.full(n_units, 1 / n_units)
     weights = rng.multinomial(n_units, chances, size=n_resamples).astype(np.float64)
     means = []
@@ -430,23 +486,27 @@ def _resample_clusters(
 
         hits = weights @ np.bincount(units, shares * mask, n_units)
         sizes = weights @ np.bincount(units, mask, n_units)
-        # A resample without items of this kind tells nothing, and gets their mean.
+        # A resample without items of this kind has no accuracy, and gets that of all items.
         divisors = np.where(sizes > 0, sizes, 1)
         means.append(np.where(sizes > 0, hits / divisors, values.mean()))
     return means
 
 
 def _draw_unseen(share: float, n: int, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Return resampled means of items that all agree, which have no other resample.
+    """Draw accuracies of items that all agree, of which every resample would be the same.
 
-    A share of items that n of them may well not show, drawn from its distribution Beta(1, n), is
-    assumed to differ: incorrect in place of correct, or either of the two if the runs disagree.
+    In the population, a share of items may differ and still be missing from n items; it is drawn
+    from its distribution Beta(1, n). These items are incorrect in place of correct or vice versa,
+    or either of the two if the runs disagree.
 
     Args:
         share: Share of correct runs of each item.
         n: Number of items, or of clusters.
-        n_resamples: Number of means.
+        n_resamples: Number of accuracies R.
         rng: Source of the draws.
+
+    Returns:
+        (R,) accuracies.
     """
     unseen = rng.beta(1, n, size=n_resamples)
     other_share: Any = 1 - share

@@ -117,38 +117,55 @@ def extract_cues(
     prompts: Sequence[str] | None = None,
     features: Sequence[str] = ("unigram",),
 ) -> CueTable:
-    """Find all cues that exactly one choice of an item has; see `cue_statistics` for the arguments."""
+    """Find all cues that exactly one choice of an item has.
+
+    Args:
+        data: N items, each a list of at least two choices.
+        prompts: N prompts; needed by the feature "overlap" only.
+        features: Families of cues, as in `cue_statistics`.
+    """
     return find_cues(parse_choice_texts(data, prompts, features))
 
 
 def find_cues(texts: ChoiceTexts) -> CueTable:
-    """Find all cues that exactly one choice of an item has."""
+    """Find all cues that exactly one choice of an item has, from checked texts.
+
+    Args:
+        texts: Choices and prompts of N items, with the families of cues to find.
+    """
     # Choices and prompts are split together, so that a word has the same id in both.
     n_choices = len(texts.choices)
     tokens = intern_texts(texts.choices + texts.prompts)
     choices = tokens.select_range(0, n_choices)
     prompt_tokens = tokens.select_range(n_choices, len(tokens))
-    parts = []
+    entries = []
     for name in texts.features:
-        # No name of a cue of shape is a word or a run of words: a word has no angle brackets.
+        # Cues of different families have different names: no word has angle brackets.
         if name in _NGRAM_SIZE_BY_FEATURE:
             ngrams = choices.make_ngrams(_NGRAM_SIZE_BY_FEATURE[name])
-            parts.append(_find_exclusive_tokens(ngrams, texts))
+            entries.append(_find_exclusive_tokens(ngrams, texts))
         elif name == "length":
-            parts += _find_extremes(choices.lengths, texts, (LONGEST, SHORTEST))
+            entries += _find_extremes(choices.lengths, texts, (LONGEST, SHORTEST))
         elif name == "overlap":
             overlaps = _measure_overlaps(choices, prompt_tokens, texts)
-            parts += _find_extremes(overlaps, texts, (MOST_OVERLAP, LEAST_OVERLAP))
+            entries += _find_extremes(overlaps, texts, (MOST_OVERLAP, LEAST_OVERLAP))
         else:
-            parts.append(_find_exclusive_flags(_flag_negations(texts), texts, NEGATION))
-    return _merge_entries(parts, texts.n_choices)
+            entries.append(_find_exclusive_flags(_flag_negations(texts), texts, NEGATION))
+    return _merge_entries(entries, texts.n_choices)
 
 
 def check_features(features: object) -> tuple[str, ...]:
-    """Check names of cue features; a single name is accepted.
+    """Check names of families of cues.
+
+    Args:
+        features: Names of `FEATURES`, or a single one.
 
     Returns:
-        The names, each once, in the order of `FEATURES`.
+        The distinct names, in the order of `FEATURES`.
+
+    Raises:
+        OptionTypeError: If the value is no collection of names.
+        OptionError: If a name is unknown, or there is none.
     """
     names = (features,) if isinstance(features, str) else features
     if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
@@ -169,7 +186,17 @@ def parse_choice_texts(
     prompts: Sequence[str] | None,
     features: Sequence[str],
 ) -> ChoiceTexts:
-    """Check the choices and prompts of items, and lay out the choices one after another."""
+    """Check the choices and prompts of items, and concatenate the choices of all items.
+
+    Args:
+        data: N items, each a list of at least two choices.
+        prompts: N prompts; None if no feature needs them.
+        features: Families of cues, as in `cue_statistics`.
+
+    Raises:
+        TypeError: If a choice is not a text.
+        ValueError: If an item has fewer than two choices, lengths differ, or prompts are missing.
+    """
     names = check_features(features)
     items = data
     if not _are_plain_choices(data):
@@ -199,7 +226,13 @@ def parse_answered_choices(
     prompts: Sequence[str] | None,
     features: Sequence[str],
 ) -> tuple[ChoiceTexts, Positions]:
-    """Check items and their labels.
+    """Check multiple-choice items and their labels.
+
+    Args:
+        data: N items, each a list of at least two choices.
+        labels: (N,) position of the correct choice, from 0.
+        prompts: N prompts; None if no feature needs them.
+        features: Families of cues, as in `cue_statistics`.
 
     Returns:
         The texts, and (N,) the position of the correct choice of each item.
@@ -213,7 +246,7 @@ def parse_answered_choices(
 
 
 def _are_plain_choices(data: object) -> bool:
-    """Return whether items are rows of at least two texts, the usual form, which needs no check.
+    """Return whether items are plain lists of at least two texts, which need no further check.
 
     The types of all items are compared at once, which takes a tenth of the time of a check of each.
     """
@@ -231,7 +264,7 @@ def _find_exclusive_tokens(tokens: InternedTexts, texts: ChoiceTexts) -> _Entrie
         texts: The choices.
     """
     exclusive = tokens.find_exclusive(texts.offsets)
-    # Tokens that occur in several choices only are no cues; the others are numbered anew.
+    # Tokens that are exclusive in no item are no cues; the others are numbered without gaps.
     is_cue = np.zeros(len(tokens.vocabulary), dtype=np.bool_)
     is_cue[exclusive.ids] = True
     cue_by_token = np.cumsum(is_cue, dtype=np.int32) - 1
@@ -251,7 +284,8 @@ def _find_exclusive_flags(has_cue: Flags, texts: ChoiceTexts, name: str) -> _Ent
         texts: The choices.
         name: The cue.
     """
-    # Items are never empty, so that each has its own sum.
+    # (N,) number of choices of each item that have the cue. Items are never empty, so that
+    # `reduceat` gives each its own sum.
     counts = np.add.reduceat(has_cue, texts.offsets[:-1], dtype=np.int64)
     is_applicable = counts == 1
     rows = np.flatnonzero(has_cue & is_applicable[texts.item_of_choice])
@@ -271,16 +305,19 @@ def _find_extremes(
 ) -> list[_Entries]:
     """Find the choices with the largest and with the smallest value of their item.
 
-    A tie flags several choices, which makes the cue inapplicable.
+    In a tie, no choice has the cue exclusively, so that the item is left out.
 
     Args:
-        values: (C,) value of each choice.
+        values: (C,) value of each choice, such as its length.
         texts: The choices.
         names: Cue of the largest value, and cue of the smallest.
+
+    Returns:
+        The entries of both cues.
     """
     entries = []
     for name, ufunc in zip(names, (np.maximum, np.minimum), strict=True):
-        # One of two equal choices is not the longest: both are flagged, and neither counts.
+        # (N,) extreme value of each item; all choices with this value are flagged.
         extremes = ufunc.reduceat(values, texts.offsets[:-1])
         is_extreme = values == extremes[texts.item_of_choice]
         entries.append(_find_exclusive_flags(is_extreme, texts, name))
@@ -299,9 +336,17 @@ def _measure_overlaps(
     prompts: InternedTexts,
     texts: ChoiceTexts,
 ) -> NDArray[np.float64]:
-    """Return (C,) the share of each choice's distinct words that are in the prompt of its item.
+    """Compute the share of each choice's distinct words that are in the prompt of its item.
 
-    The share is 0 for a choice without words. Marks of punctuation do not count.
+    Punctuation marks are not words.
+
+    Args:
+        choices: Tokens of the C choices.
+        prompts: Tokens of the N prompts, with the same vocabulary.
+        texts: The choices, for the item of each.
+
+    Returns:
+        (C,) shares; 0 for a choice without words.
     """
     is_word = np.array([token[:1].isalnum() for token in choices.vocabulary], dtype=np.bool_)
     distinct = choices.select_distinct()
@@ -309,7 +354,7 @@ def _measure_overlaps(
     rows = distinct.rows[is_counted]
     ids = distinct.ids[is_counted]
 
-    # A word is in the prompt if the prompts of all items have this item and word.
+    # Item and word are packed into one integer, the item in the upper bits, to look up pairs.
     id_bits = len(choices.vocabulary).bit_length()
     prompt_keys = prompts.rows << id_bits | prompts.ids
     word_keys = texts.item_of_choice[rows] << id_bits | ids
@@ -320,7 +365,12 @@ def _measure_overlaps(
 
 
 def _merge_entries(parts: Sequence[_Entries], n_choices: Positions) -> CueTable:
-    """Join the entries of all features, which have no cue in common, and sort the cues."""
+    """Join the cues of all features in one table, whose cues are sorted by name.
+
+    Args:
+        parts: Entries of each feature. No cue is in two of them.
+        n_choices: (N,) number of choices of each item.
+    """
     if len(parts) == 1:
         # The cues of one feature are sorted already, and large columns need not be copied.
         (entries,) = parts
@@ -343,6 +393,7 @@ def _merge_entries(parts: Sequence[_Entries], n_choices: Positions) -> CueTable:
         cues.append(entries.cue + len(names))
         names += entries.names
 
+    # Renumber the cues by their ranks in the sorted order.
     sorted_names, ranks = sort_tokens(names)
     return CueTable(
         names=tuple(sorted_names),

@@ -196,20 +196,35 @@ def _compute_gaps(hits: Integers, easy: Flags) -> Floats:
 
 
 def _compute_item_variance(shares: Floats, easy: Flags) -> float:
-    """Return the variance of the difference over items, from (N,) paired differences."""
+    r"""Estimate the variance over items of a difference of Easy/Hard gaps.
+
+    It is the sum over Easy and Hard items of \((\sum_i (d_i - \bar d)^2 + 1) / (n (n + 1))\).
+
+    Args:
+        shares: (N,) paired difference \(d_i\) of each item: the share of original runs that are
+            correct minus that of balanced runs.
+        easy: (N,) whether each item is Easy.
+    """
     variance = 0.0
     for differences in (shares[easy], shares[~easy]):
         n_items = len(differences)
-        # One further item that differs by 1 keeps the variance above zero if all items agree.
+        # One additional item that differs by 1 keeps the variance above zero if all items agree.
         squares = float(((differences - differences.mean()) ** 2).sum()) + 1
         variance += squares / (n_items * (n_items + 1))
     return variance
 
 
 def _compute_run_variances(gaps: Floats) -> list[_Variance]:
-    """Return the variance of a mean gap over runs; nothing for a single run."""
+    """Estimate the variance of the mean gap over runs, with its degrees of freedom.
+
+    Args:
+        gaps: (R,) gap of each run.
+
+    Returns:
+        One component of the variance; none for a single run, which shows no variation.
+    """
+    # A single run shows no variation between runs.
     n_runs = len(gaps)
-    # A single run shows no variation.
     if n_runs == 1:
         return []
     return [_Variance(float(gaps.var(ddof=1)) / n_runs, n_runs - 1)]
@@ -228,8 +243,18 @@ def _test_items(
     easy: Flags,
     randomization: Randomization,
 ) -> float:
-    """Return the p-value of the difference over all assignments of Easy to items, by sampling."""
-    # Differences of shares of hits as whole numbers, which tie exactly.
+    """Test the difference of two gaps by shuffling which items are called Easy.
+
+    Args:
+        original_hits: (N, R1) 1 for each correct answer of an original run, 0 otherwise.
+        balanced_hits: (N, R2) 1 for each correct answer of a balanced run, 0 otherwise.
+        easy: (N,) whether each item is Easy.
+        randomization: Number of shuffles, and their source.
+
+    Returns:
+        The p-value.
+    """
+    # R1 R2 times the difference of the shares of hits: whole numbers, which tie exactly.
     n_original = original_hits.shape[1]
     n_balanced = balanced_hits.shape[1]
     values = n_balanced * original_hits.sum(axis=1) - n_original * balanced_hits.sum(axis=1)

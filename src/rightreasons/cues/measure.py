@@ -177,7 +177,7 @@ class CueFigures(Result):
 
     @property
     def n_needed(self) -> int | None:
-        """Planned number of items; None if there are as many, or if all tests are decided."""
+        """Number of items that would decide all tests of the verdict; None if none are needed."""
         n_needed = 0
         for decision in (self.alone, self.decided):
             # The items of both tests are the same.
@@ -187,7 +187,7 @@ class CueFigures(Result):
 
     @property
     def too_few(self) -> str:
-        """Sentence on the effects that the items cannot exclude."""
+        """Sentence on the size of effects that so few items leave possible."""
         n_items = pluralize(len(self.easy), "item does", "items do")
         points = 100 * MARGINS["accuracy"].small
         sentence = f"{n_items} not rule out an effect of {points:.0f} points"
@@ -196,7 +196,13 @@ class CueFigures(Result):
         return sentence
 
     def select_cues(self, limit: int) -> tuple[Cue, ...]:
-        """Return cues for a table: first those that differ from chance, each part by applicability."""
+        """Return the first cues for a table: those that differ from chance, then all others.
+
+        Each of the two parts is in descending order of applicability.
+
+        Args:
+            limit: Maximum number of cues.
+        """
         # The sort is stable, and the cues are in the order of their applicability already.
         cues = sorted(self.statistics.cues, key=lambda cue: cue.p_holm >= self.alpha)
         return tuple(cues[:limit])
@@ -288,7 +294,16 @@ def _read_groups(
     column: str,
     rows: NDArray[np.intp],
 ) -> list[Hashable] | None:
-    """Return the group of each item, or None if the table does not have the column."""
+    """Read the group of each item from a column of a table.
+
+    Args:
+        table: The items.
+        column: Name of the column.
+        rows: Row of each item in the original data, which names items without a group.
+
+    Returns:
+        Names of groups, or None if the table does not have the column.
+    """
     if column not in table.column_names:
         return None
     groups: list[Hashable] = []
@@ -300,7 +315,7 @@ def _read_groups(
 
 
 def _count_cues(items: ChoiceItems, options: CuesOptions, resampling: Resampling) -> CueStatistics:
-    """Count the cues of the items."""
+    """Compute the table of cues of items, by the families of cues in the options."""
     return cue_statistics(
         items.choices,
         items.labels,
@@ -317,7 +332,13 @@ def _cross_validate(
     options: CuesOptions,
     resampling: Resampling,
 ) -> CueClassifier:
-    """Cross-validate the cue-only classifier on the items."""
+    """Cross-validate a classifier that only sees the cues of the items.
+
+    Args:
+        items: The items.
+        options: Families of cues and number of folds.
+        resampling: Level of the interval, and seed of the folds.
+    """
     n_folds = options.n_folds
     # The default number adapts to few groups; a number that the user chose is refused instead.
     if "n_folds" not in options.get_changes():
@@ -335,7 +356,16 @@ def _cross_validate(
 
 
 def _transfer(train: ChoiceItems, items: ChoiceItems, options: CuesOptions) -> Floats:
-    """Return (n,) the credit of each item, scored by the cues of the training items."""
+    """Classify items by the cues of training items.
+
+    Args:
+        train: Training items.
+        items: The n items.
+        options: Families of cues.
+
+    Returns:
+        (n,) 1 for a correct choice, 0 for an incorrect one, and a share for a tie.
+    """
     return cue_transfer(
         train.choices,
         train.labels,
@@ -352,7 +382,13 @@ def _estimate_accuracy(
     group: NDArray[np.int64],
     resampling: Resampling,
 ) -> Estimate:
-    """Return the mean credit of the items, with its interval over groups."""
+    """Estimate an accuracy with its interval over groups of items.
+
+    Args:
+        credit: (n,) 1 for a correct item, 0 for an incorrect one, and a share for a tie.
+        group: (n,) number of the group of each item.
+        resampling: Level of the interval.
+    """
     interval = cluster_wilson(
         np.bincount(group, credit),
         np.bincount(group),
@@ -367,7 +403,17 @@ def _compare_easy_hard(
     resampling: Resampling,
     verdict_resampling: Resampling,
 ) -> CueFigures:
-    """Add the comparison of a model on Easy and on Hard items to the figures."""
+    """Add the comparison of a model's accuracy on Easy and on Hard items to the figures.
+
+    Args:
+        figures: Figures with Easy items and the choices of the model.
+        items: The items.
+        resampling: Resampling of the intervals that are reported.
+        verdict_resampling: Resampling at the corrected level of the verdict.
+
+    Returns:
+        The figures with `gap`, `decided` and `is_misled`.
+    """
     arguments: dict[str, Any] = {
         "predictions": figures.predicted,
         "references": items.labels,

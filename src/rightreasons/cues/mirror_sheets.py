@@ -172,7 +172,17 @@ def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> 
 
 
 def _check_row(cells: Mapping[str, str], expected: Mapping[str, str] | None, line: str) -> None:
-    """Refuse a row of an unknown item, with a changed text, or with the old prompt as the new one."""
+    """Check that a row of a filled sheet belongs to the data, and has a new prompt or none.
+
+    Args:
+        cells: Cells of the row by column.
+        expected: The row that was written for this item; None if the data does not have the item.
+        line: The line in words, for errors.
+
+    Raises:
+        ValueError: If the item is unknown, a copied text was changed, or the new prompt is the old
+            one.
+    """
     if expected is None:
         raise ValueError(
             f"Expected an item of the data in {line}, but got {format_value(cells[ITEM_COLUMN])}."
@@ -191,7 +201,17 @@ def _check_row(cells: Mapping[str, str], expected: Mapping[str, str] | None, lin
 
 
 def _make_rows(items: datasets.Dataset) -> dict[str, dict[str, str]]:
-    """Return the row of each item in a sheet, by the id of the item."""
+    """Make the row of each item for a sheet, with an empty cell for the new prompt.
+
+    Args:
+        items: Items of two choices with `id`, `prompt`, `choices` and `label`.
+
+    Returns:
+        Id of the item -> its cells by column.
+
+    Raises:
+        ValueError: If an item does not have two different choices and a label.
+    """
     check_columns(items.column_names, ("id", "prompt", "choices", "label"), "the items to mirror")
     ids = check_ids(items["id"][:], "id")
     rows = {}

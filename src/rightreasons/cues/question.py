@@ -74,13 +74,19 @@ class CuesMeasurement:
 
     @property
     def is_open(self) -> bool:
-        """Whether the items leave open what cues do, to the data or to the model."""
+        """Whether the items do not decide if cues give answers away, or if the model uses them."""
         decided = self.cues.decided
         return self.cues.conclusion == "cannot tell" or decided is None or decided.level != "small"
 
 
 def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
-    """Count the cues of the training split or of the items, and compare Easy and Hard items."""
+    """Measure the cues of the audited items, and how much better a model is where they help.
+
+    Args:
+        context: The audit. The cues of its training split are counted if it has one, otherwise
+            those of the audited items.
+        options: Families of cues, and the column of groups.
+    """
     # The column that the user names comes before the one that the data declares.
     groups_column = options.groups_column or context.primary.groups_column
     items = ChoiceItems.from_table(context.primary.data, groups_column)
@@ -107,7 +113,11 @@ def _select_training_items(context: AuditContext) -> ChoiceItems | None:
 
 
 def list_cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the table of cues."""
+    """Return the rows of the table of cues.
+
+    A row consists of the cue, its applicability, productivity, coverage, p-value, and p-value after
+    Holm's correction.
+    """
     level = m.cues.statistics.confidence_level
     for cue in m.cues.select_cues(m.shown):
         # The interval is exact, and not corrected for the number of cues; the last p-value is.
@@ -121,11 +131,18 @@ def draw_productivity(
     chance: float,
     alpha: float = 0.05,
 ) -> Drawing:
-    """Draw the productivity of each cue, as one of two series by whether it differs from chance."""
+    """Draw the productivity of each cue with its interval, and chance as a line.
+
+    Args:
+        key: Key of the drawing.
+        cues: The cues, one row each.
+        chance: Productivity of an uninformative cue.
+        alpha: Significance level; cues with a smaller corrected p-value have another color.
+    """
     rows = []
     for cue in cues:
         productivity = Estimate(cue.productivity, cue.low, cue.high)
-        # The two series of the drawing, of which each cue is in one.
+        # The drawing has two series, and each cue has a value in one of them.
         estimates = [Estimate(None), productivity]
         if cue.p_holm < alpha:
             estimates.reverse()
@@ -161,10 +178,11 @@ def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
 
 
 def list_hard_errors(m: CuesMeasurement) -> Iterator[Example]:
-    """Show the most confident errors on Hard items."""
+    """Show the `N_EXAMPLES` Hard items that the model answers incorrectly with most confidence."""
     scores = m.context.scores()
     is_hard = ~np.asarray(m.cues.easy, dtype=bool)
     errors = np.flatnonzero(is_hard & (m.cues.predicted != m.items.labels))
+    # Rows of the data, which also has unlabeled items.
     rows = m.items.rows[errors]
 
     # Ties are ordered by prompt, so that the order of the file does not decide which are displayed.
@@ -177,7 +195,10 @@ def list_hard_errors(m: CuesMeasurement) -> Iterator[Example]:
 
 
 def list_item_figures(m: CuesMeasurement) -> Iterator[ItemFigure]:
-    """Return whether the model answers each Easy and each Hard item correctly."""
+    """Return whether the model answers each item correctly, for Easy and for Hard items.
+
+    A kind of which there are no items is left out.
+    """
     is_easy = np.asarray(m.cues.easy, dtype=bool)
     is_correct = np.asarray(m.cues.predicted == m.items.labels)
     kinds = (

@@ -160,7 +160,16 @@ def read_rating_sheets(
 
 
 def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
-    """Return the row of each item in a sheet, by the code of the item."""
+    """Make the row of each item for a sheet, without its label and its id.
+
+    Args:
+        dataset: Items with `id` and either `prompt` and `choices`, or `premise`, `choice1` and
+            `choice2`, and optionally `question`.
+
+    Returns:
+        Code of the item -> its cells by column: "item" (the code), its texts, and "choice 1",
+        "choice 2" and so on.
+    """
     prompt = "prompt" if "prompt" in dataset.column_names else "premise"
     choice_columns = ["choice1", "choice2"]
     if "choices" in dataset.column_names:
@@ -174,7 +183,7 @@ def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
         text_columns.append("question")
     rows = {}
     for name, item in zip(check_ids(dataset["id"][:], "id"), dataset, strict=True):
-        # A hash of the id: equal in all sheets, and silent about the id.
+        # A hash of the id is the same in all sheets, and does not reveal the id.
         code = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
         row = {ITEM_COLUMN: code}
         for column in text_columns:
@@ -191,16 +200,27 @@ def _count_choices(row: dict[str, str]) -> int:
 
 
 def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, int]:
-    """Return the choice of each item, counted from 0, by the code of the item."""
+    """Read the answers in a sheet that a rater has filled.
+
+    Args:
+        file: The csv file.
+        n_choices_by_code: Code of each item -> its number of choices.
+
+    Returns:
+        Code of each item -> its chosen choice, counted from 0.
+
+    Raises:
+        ValueError: If an item is unknown or missing, or an answer is not the number of a choice.
+    """
     rows = read_sheet(file, (ITEM_COLUMN, ANSWER_COLUMN))
     codes = [row[ITEM_COLUMN] for row in rows]
-    # Each code of the data, exactly once.
     check_all(
         codes,
         n_choices_by_code.__contains__,
         f"items of the data in {file.name}",
         first=FIRST_LINE,
     )
+    # `read_sheet` refuses repeated items, so that their number shows whether one is missing.
     n_items = len(n_choices_by_code)
     if len(codes) < n_items:
         raise ValueError(

@@ -197,7 +197,14 @@ def human_performance(
 
 
 def _parse_counts(counts: Any) -> Counts:
-    """Check a table of counts: at least two items, with the same number of ratings each."""
+    """Check a table of ratings: at least two items, with the same number of ratings each.
+
+    Args:
+        counts: (N, K) number of raters who put each item into each category.
+
+    Returns:
+        (N, K) whole numbers.
+    """
     table = parse_runs(counts, "counts", min_columns=2)
     if len(table) < 2:
         raise ValueError("Expected at least 2 items in `counts`, but got 1.")

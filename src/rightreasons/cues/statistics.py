@@ -249,7 +249,14 @@ class _CueEntries:
 
 
 def _count_cues(table: CueTable, correct: Counts, minimum: int) -> _CueCounts:
-    """Count the entries of each cue that has at least `minimum` of them."""
+    """Count, for each cue, its applicable items, and how often the choice that has it is correct.
+
+    Args:
+        table: The applicable cues of N items.
+        correct: (N,) position of the correct choice of each item.
+        minimum: Minimum number of applicable items; rarer cues are left out.
+    """
+    # (E,) whether each entry of the table points to the correct choice of its item.
     is_correct = table.choice == correct.astype(np.int32)[table.item]
     # Items with equally many choices have the same chance, and are counted together.
     n_cues = len(table.names)
@@ -263,7 +270,8 @@ def _count_cues(table: CueTable, correct: Counts, minimum: int) -> _CueCounts:
     # A stable sort leaves equally applicable cues in the order of their names.
     applicability = by_size.sum(axis=1)
     order = np.argsort(-applicability, kind="stable")
-    selected = order[: np.count_nonzero(applicability >= minimum)]
+    n_selected = np.count_nonzero(applicability >= minimum)
+    selected = order[:n_selected]
     n_correct = np.bincount(table.cue[is_correct], minlength=n_cues)
     return _CueCounts(
         cue=selected,
@@ -275,8 +283,17 @@ def _count_cues(table: CueTable, correct: Counts, minimum: int) -> _CueCounts:
 
 
 def _split_entries(table: CueTable, counts: _CueCounts, group: Counts) -> list[_CueEntries]:
-    """Return the items of each of the V counted cues."""
-    # The entries of each cue, found by one sort.
+    """Collect, for each counted cue, the items to which it is applicable.
+
+    Args:
+        table: The applicable cues of N items.
+        counts: The V counted cues.
+        group: (N,) number of the group of each item.
+
+    Returns:
+        V collections, in the order of `counts.cue`.
+    """
+    # Sort the entries of the table by cue, and divide them where the next cue begins.
     order = np.argsort(table.cue, kind="stable")
     borders = np.searchsorted(table.cue[order], np.arange(1, len(table.names)))
     positions_by_cue = np.split(order, borders)
@@ -285,40 +302,60 @@ def _split_entries(table: CueTable, counts: _CueCounts, group: Counts) -> list[_
     for cue in counts.cue.tolist():
         positions = positions_by_cue[cue]
         item = table.item[positions]
+        # Number the groups of these items without gaps.
+        _, units = np.unique(group[item], return_inverse=True)
         entries.append(
             _CueEntries(
                 hits=counts.is_correct[positions],
                 chances=1 / table.n_choices[item],
-                units=np.unique(group[item], return_inverse=True)[1],
+                units=units,
             )
         )
     return entries
 
 
 def _estimate_effective_size(entries: _CueEntries) -> float:
-    """Return the number of independent items that have the variance of these items in groups."""
+    """Estimate the effective number of items of a cue whose items form groups.
+
+    So many independent items would have the same variance of productivity (Korn and Graubard 1998).
+
+    Args:
+        entries: The n items to which the cue is applicable.
+
+    Returns:
+        A number from the value if all items of a group were one item, to n.
+    """
     n_items = len(entries.hits)
     rate = entries.hits.sum() / n_items
     sizes = np.bincount(entries.units)
-    # The number if all items of a group were one; it is at most the number of items.
     minimum = n_items**2 / float((sizes**2).sum())
     if not 0 < rate < 1:
         # Items without variance do not show how far groups agree.
         return minimum
 
+    # How far the hits of each group deviate from the expected number.
     n_groups = len(sizes)
     deviations = np.bincount(entries.units, entries.hits) - rate * sizes
     squares = float((deviations**2).sum())
     if squares == 0:
         return n_items
-    # The ratio of the variance of independent items to that between groups.
+    # p (1 - p) divided by the variance of the rate between groups, G / (G - 1) squares / n².
     variance = rate * (1 - rate) * n_items**2
-    independent = variance * (n_groups - 1) / (n_groups * squares)
-    return float(np.clip(independent, minimum, n_items))
+    effective = variance * (n_groups - 1) / (n_groups * squares)
+    return float(np.clip(effective, minimum, n_items))
 
 
 def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
-    """Return (V,) the p-value of each cue: over groups if there are entries, else over items."""
+    """Test for each cue whether its productivity differs from chance.
+
+    Args:
+        counts: The V counted cues.
+        entries: Items of each cue, for tests over groups of items; empty for exact tests over
+            independent items.
+
+    Returns:
+        (V,) p-values.
+    """
     if entries:
         tests = [
             compute_chances_p_value(cue.hits, cue.chances, cue.units.astype(np.intp))
@@ -327,10 +364,10 @@ def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
         return np.array(tests, dtype=np.float64)
 
     # The number of correct items is a sum of binomials under the null hypothesis, one for each
-    # number of choices. Rare cues are many but have few different counts, each of which is tested
-    # once.
+    # number of choices. Many rare cues have the same counts, so that each distinct row of counts is
+    # tested once.
     rows = np.column_stack((counts.by_size, counts.n_correct))
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    distinct, row_of_cue = np.unique(rows, axis=0, return_inverse=True)
     by_size = distinct[:, :-1]
     n_correct = distinct[:, -1].tolist()
 
@@ -343,7 +380,7 @@ def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
             p_values += poisson_binomial_p_values(
                 n_correct[start:stop], 1 / counts.sizes, by_size[start]
             )
-    return np.array(p_values, dtype=np.float64)[inverse.reshape(-1)]
+    return np.array(p_values, dtype=np.float64)[row_of_cue.reshape(-1)]
 
 
 def _compute_intervals(
@@ -351,16 +388,23 @@ def _compute_intervals(
     n_effective: Floats,
     level: float,
 ) -> tuple[Floats, Floats]:
-    """Return (V,) lower and (V,) upper ends of the Clopper-Pearson interval of productivity.
+    """Compute the Clopper-Pearson interval of the productivity of each cue.
 
-    The interval is that of an effective number of items with the same productivity.
+    Args:
+        counts: The V counted cues.
+        n_effective: (V,) effective number of items of each cue, which takes the place of the
+            number of items.
+        level: Confidence level.
+
+    Returns:
+        (V,) lower and (V,) upper ends.
     """
     tail = (1 - level) / 2
     hits = counts.n_correct * (n_effective / counts.applicability)
     misses = n_effective - hits
 
-    # The quantiles of a beta distribution; without hits, or without misses, there is none, and the
-    # interval ends at 0 or 1.
+    # The ends are quantiles of beta distributions. Without hits, or without misses, there is none,
+    # and the interval ends at 0 or 1; the 1 in `np.where` avoids an invalid parameter.
     has_hits = hits > 0
     has_misses = misses > MIN_MISSES
     low = special.betaincinv(np.where(has_hits, hits, 1), misses + 1, tail)

@@ -74,7 +74,7 @@ def check_class_names(
 
 
 def check_forms(batches: Sequence[Batch], module_name: str) -> None:
-    """Check that each input has one form in all batches.
+    """Check that each input has the same form in all batches, such as numbers or rows of texts.
 
     Args:
         batches: Batches to be joined.

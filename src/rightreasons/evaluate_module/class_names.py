@@ -79,7 +79,14 @@ def read_label_names(values: Any) -> tuple[str, ...]:
 
 
 def find_class_names(columns: Sequence[ClassColumn]) -> ClassNames | None:
-    """Return the class names that the inputs contain, or None. A ClassLabel precedes a table."""
+    """Return the names of the classes that the first ClassLabel, or else the first table, contains.
+
+    Args:
+        columns: Inputs that mean the same classes.
+
+    Returns:
+        The names; None if no input has any.
+    """
     # The names of a ClassLabel have an order, those of columns often come from a model's output.
     for column in columns:
         if column.label_names:
@@ -91,9 +98,9 @@ def find_class_names(columns: Sequence[ClassColumn]) -> ClassNames | None:
 
 
 def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
-    """Bring the values of inputs into the order of some classes, in place.
+    """Convert the values of inputs to one numbering of the classes, in place.
 
-    Afterwards, column k of a table is class k, and each label is the number of its class.
+    Afterwards, column k of a table of scores is class k, and each label is the number of its class.
 
     Args:
         columns: Inputs that mean the same classes.
@@ -102,18 +109,20 @@ def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
     Raises:
         ValueError: If the names do not match, or a label is none of the classes.
     """
+    # Tables of scores: reorder their columns.
     for column in columns:
         if column.table_names:
             order = match_columns(
                 column.table_names, classes.names, source=column.source, target=classes.source
             )
             column.values = column.values[:, order]
+    # Labels of a ClassLabel: translate their numbers.
     for column in columns:
         if column.label_names and column.label_names != classes.names:
             column.values = _match_class_label(column, classes)
 
-    # Columns of a table come in any order, so their positions do not number the classes: bare
-    # numbers are then accepted only if they are headings of columns themselves.
+    # Other labels: look up words. The columns of a table come in any order, so that bare numbers
+    # are accepted only if they are headings of columns themselves.
     tables = [column for column in columns if column.table_names]
     is_unordered = bool(tables) and classes.source == tables[0].source
     for column in columns:
@@ -125,7 +134,15 @@ def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
 
 
 def _match_class_label(column: ClassColumn, classes: ClassNames) -> NDArray[np.int64]:
-    """Return the labels of a ClassLabel as numbers of classes that have another order."""
+    """Translate the numbers of a ClassLabel to those of the same class names in another order.
+
+    Args:
+        column: The input, with the names of its ClassLabel.
+        classes: Names of the classes, in order.
+
+    Returns:
+        (N,) number of the class of each label.
+    """
     labels = check_labels(column.values, len(column.label_names), name=column.name)
     # Names of classes that do not occur among the labels need no match.
     match = match_labels(
@@ -140,7 +157,20 @@ def _match_class_label(column: ClassColumn, classes: ClassNames) -> NDArray[np.i
 def _number_labels(
     labels: Any, name: str, classes: ClassNames, *, is_heading: bool
 ) -> NDArray[np.int64]:
-    """Return (N,) the number of the class of each label."""
+    """Convert labels to numbers of classes by the names of the classes.
+
+    Args:
+        labels: (N,) words or numbers.
+        name: Name of the input, for errors.
+        classes: Names of the classes, in order.
+        is_heading: Whether the names are headings of columns, whose order means nothing.
+
+    Returns:
+        (N,) numbers.
+
+    Raises:
+        ValueError: If a label is missing, or is none of the classes.
+    """
     column = resolve_labels(labels, classes.names, source=f"`{name}`", headings=is_heading)
     is_missing = column.ids < 0
     if is_missing.any():

@@ -71,12 +71,16 @@ def read_declared_type(feature: Any) -> DeclaredType:
 
 
 def find_form(values: Any) -> Form:
-    """Return the form of an array or a list that is not empty."""
+    """Return whether the items of a column are rows, and whether its values are texts.
+
+    Args:
+        values: An array or a list that is not empty.
+    """
     if isinstance(values, np.ndarray):
         return Form(has_rows=values.ndim > 1, has_texts=False)
     if not _is_row(values[0]):
         return Form(has_rows=False, has_texts=isinstance(values[0], str))
-    # An empty row does not tell its type.
+    # An empty row does not show whether its values are texts.
     for row in values:
         if _is_row(row) and len(row):
             return Form(has_rows=True, has_texts=isinstance(row[0], str))
@@ -84,11 +88,11 @@ def find_form(values: Any) -> Form:
 
 
 def parse_column(values: Any, types: Sequence[DeclaredType], name: str) -> Any:
-    """Parse an input by the declared type that fits its form.
+    """Check and convert the values of an input by that of its declared types that fits their form.
 
     Args:
         values: An array or a list that is not empty, from `to_array_or_list`.
-        types: Declared types of the input.
+        types: Declared types of the input, such as rows of float64 or single int64.
         name: Name of the input, for errors.
 
     Returns:
@@ -113,7 +117,14 @@ def parse_column(values: Any, types: Sequence[DeclaredType], name: str) -> Any:
 
 
 def concatenate_columns(columns: Sequence[Any]) -> Any:
-    """Join the columns of batches: into an array if all are arrays of one width, else into a list."""
+    """Join the columns of several batches of one input.
+
+    Args:
+        columns: One array or list of items per batch.
+
+    Returns:
+        An array if all columns are arrays of the same width; otherwise a list of all items.
+    """
     if len(columns) == 1:
         # The usual case, in which nothing is copied.
         return columns[0]
@@ -134,19 +145,34 @@ def _is_row(value: Any) -> bool:
 
 
 def _select_dtype(dtypes: Sequence[str], form: Form, value: Any) -> str:
-    """Select one of several declared types of values by the form and the first value."""
+    """Select the declared type by which the values of an input are parsed.
+
+    Args:
+        dtypes: Declared types: "float64", "int64", "bool" or "string"; at least one.
+        form: Form of the input, which says whether its values are texts.
+        value: First value or row of the input.
+    """
     # True and 1 are equal, but one says "correct" and the other names a class.
     if "bool" in dtypes and isinstance(value, (bool, np.bool_)):
         return "bool"
     for dtype in dtypes:
         if (dtype == "string") == form.has_texts:
             return dtype
-    # None fits: the check of the first one raises an error that names the value.
+    # No type fits: parsing by the first one raises an error that names the value.
     return dtypes[0]
 
 
 def _parse_rows(values: Any, dtype: str, name: str) -> Any:
-    """Return a column of which each item is a row: scores, tokens, or whole numbers."""
+    """Check and convert an input whose items are rows.
+
+    Args:
+        values: N rows: an array or a list.
+        dtype: Declared type of the values: "float64" for scores, "string" for tokens, or "int64".
+        name: Name of the input, for errors.
+
+    Returns:
+        An array, or a list of rows if their lengths differ or they are texts.
+    """
     if dtype == "float64":
         return _parse_scores(values, name)
     if dtype == "string":
@@ -163,7 +189,12 @@ def _parse_rows(values: Any, dtype: str, name: str) -> Any:
 
 
 def _parse_scores(values: Any, name: str) -> Any:
-    """Return rows of scores as an array, or as a list of rows if their lengths differ."""
+    """Check rows of scores, and return an (N, K) array, or a list of N lists if lengths differ.
+
+    Args:
+        values: An array or a list of rows of numbers.
+        name: Name of the input, for errors.
+    """
     # An array keeps its type, whose precision the kernel needs to know.
     is_table = isinstance(values, np.ndarray) and values.ndim == 2
     if is_table and values.dtype.kind in "fiu":
@@ -179,7 +210,16 @@ def _parse_scores(values: Any, name: str) -> Any:
 
 
 def _parse_items(values: Any, dtype: str, name: str) -> Any:
-    """Return a column of which each item is one value: a label, text, flag, or number."""
+    """Check and convert an input whose items are single values.
+
+    Args:
+        values: N values: an array or a list.
+        dtype: Declared type: "int64" for labels, "string", "bool" or "float64".
+        name: Name of the input, for errors.
+
+    Returns:
+        (N,) array, or a list of texts. Whole numbers that are declared as "float64" stay integers.
+    """
     if dtype == "int64":
         array = stack_items(values, name)
         if array.dtype.kind == "i" and array.ndim == 1:

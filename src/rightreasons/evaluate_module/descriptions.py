@@ -52,21 +52,24 @@ def describe_options(text: str, *kernels: Callable[..., Any], without: Sequence[
         'Args:\n    values: N values.\n    scale: The factor. Default: 2.0.\n'
     """
     # The module's own words have precedence: its input may mean more than that of the kernel.
-    described = {*parse_argument_help(text), *without}
+    described_names = {*parse_argument_help(text), *without}
     entries = ""
     for kernel in kernels:
         help_texts = {**_RESAMPLING_HELP, **parse_argument_help(kernel.__doc__ or "")}
         for option in list_flat_options(kernel):
-            if option.name not in described:
-                described.add(option.name)
+            if option.name not in described_names:
+                described_names.add(option.name)
                 entries += _format_entry(option, help_texts.get(option.name, ""))
     # Options follow the inputs, at the end of the section.
-    arguments, returns, remaining = text.partition("\nReturns:\n")
-    return arguments + entries + returns + remaining
+    arguments, returns, remainder = text.partition("\nReturns:\n")
+    return arguments + entries + returns + remainder
 
 
 def parse_argument_help(docstring: str) -> dict[str, str]:
-    r"""Parse the description of each argument from a Google-style docstring.
+    r"""Parse the section `Args` of a Google-style docstring.
+
+    Returns:
+        Name of each argument -> its description in one line; empty without such a section.
 
     Example:
         >>> parse_argument_help("Args:\n    n_bins: How many;\n        default 15.\nReturns:\n    x: y")
@@ -77,12 +80,22 @@ def parse_argument_help(docstring: str) -> dict[str, str]:
         return {}
     texts = {}
     for argument in _ARGUMENT.finditer(section.group(1)):
-        texts[argument.group(1)] = " ".join(argument.group(2).split())
+        name, description = argument.groups()
+        # Join the lines of the description.
+        texts[name] = " ".join(description.split())
     return texts
 
 
 def _format_entry(option: inspect.Parameter, help_text: str) -> str:
-    """Return the entry of an option, with its default, as wrapped and indented lines."""
+    """Format the entry of an option for the section `Args` of a docstring.
+
+    Args:
+        option: The option, with its default, which is added unless the text states it.
+        help_text: Description of the option in one line.
+
+    Returns:
+        Wrapped and indented lines: "    n_bins: Number of bins. Default: 15.".
+    """
     if option.name == "confidence_level" and option.default is None:
         help_text = _OPTIONAL_LEVEL
     if "default" not in help_text.lower():

@@ -48,7 +48,13 @@ class _TransformersWithTensorFlow(types.ModuleType):
 
 
 def _pass_optional_inputs(method: Any) -> Any:
-    """Return a method of `CombinedEvaluations` that passes None for omitted optional inputs."""
+    """Wrap a method of `evaluate.CombinedEvaluations`: pass None for omitted optional inputs.
+
+    Without this, a combination refuses to leave out an input that one of its modules declares.
+
+    Args:
+        method: `add` or `add_batch` of `CombinedEvaluations`.
+    """
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -64,9 +70,20 @@ def _pass_optional_inputs(method: Any) -> Any:
 def _compute_with_own_arguments(
     self: Any, predictions: Any = None, references: Any = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Compute each module of a combination, from the inputs and options that it has.
+    """Compute each module of a combination with those inputs and options that it has.
 
-    What no module has is passed to all of them, so that a misspelled name is an error.
+    It replaces `CombinedEvaluations.compute`, which passes all arguments to all modules. An
+    argument that no module has is still passed to all of them, so that a misspelled name is an
+    error.
+
+    Args:
+        self: The combination.
+        predictions: Predictions of the items.
+        references: References of the items.
+        **kwargs: Further inputs and options by name.
+
+    Returns:
+        The merged results of the modules.
     """
     arguments = {"predictions": predictions, "references": references, **kwargs}
     names_by_module = [_list_arguments(module) for module in self.evaluation_modules]

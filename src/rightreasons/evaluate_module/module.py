@@ -67,6 +67,12 @@ class KernelModule:
     _feature_names: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        """Separate the options of the module from those of the host class, and check both.
+
+        Args:
+            *args: Positional arguments of `evaluate.EvaluationModule`.
+            **options: Options of this module, and keyword arguments of the host class.
+        """
         from evaluate import EvaluationModule
 
         names = self.option_names()
@@ -79,6 +85,7 @@ class KernelModule:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
+        # The features are known only after the host is initialized.
         self._declared_types = self._read_declared_types()
         repair_host()
 
@@ -94,6 +101,12 @@ class KernelModule:
         """Compute the result for the items added before and the inputs of this call.
 
         All items are forgotten afterwards, even if no result could be computed from them.
+
+        Args:
+            **kwargs: Inputs and options of the module by name.
+
+        Returns:
+            The figures by name.
         """
         inputs, options = self._split_arguments(kwargs)
         options = self._complete_options(options)
@@ -153,7 +166,14 @@ class KernelModule:
         return ClassNames(check_label_names(label_names), "`label_names`")
 
     def _split_arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split keyword arguments into the inputs that are given and the options."""
+        """Split keyword arguments into the module's inputs and its options.
+
+        Args:
+            kwargs: Keyword arguments of `compute` or `add_batch`.
+
+        Returns:
+            Inputs by name, without those that are None, and everything else by name.
+        """
         names = self._feature_names()
         inputs = {}
         for name in names:
@@ -168,7 +188,12 @@ class KernelModule:
         return inputs, options
 
     def _complete_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of `load` updated by those of `compute`, with flags checked."""
+        """Add the options of `load` to those of `compute`, which have precedence; check flags.
+
+        Raises:
+            ValueError: If an option is unknown.
+            OptionTypeError: If an option is a flag, but its value is not.
+        """
         check_options(options, self.option_names(), f"{self.name}.compute")
         completed = {**self.options, **options}
         parameters = inspect.signature(self._compute).parameters
@@ -179,7 +204,15 @@ class KernelModule:
         return completed
 
     def _parse_batch(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Batch:
-        """Parse the inputs of some items. Whatever form they have, they are converted only here."""
+        """Check and convert the inputs of some items.
+
+        Args:
+            inputs: Columns of any accepted form, by the names of the inputs.
+            options: Options of the module, which may name the classes.
+
+        Returns:
+            The converted columns, None for omitted inputs, and the names of the classes.
+        """
         self._check_present(inputs)
         values = {}
         for name, value in inputs.items():
@@ -201,10 +234,18 @@ class KernelModule:
         for name in inputs:
             values[name] = self.parse_input(name, values[name])
         check_same_length(**values)
-        return Batch({**dict.fromkeys(self._feature_names()), **values}, class_names)
+        omitted = dict.fromkeys(self._feature_names())
+        return Batch({**omitted, **values}, class_names)
 
     def _check_present(self, inputs: Mapping[str, Any]) -> None:
-        """Check that each required input is given, and at least one input."""
+        """Check that all required inputs are given; at least one if all are optional.
+
+        Args:
+            inputs: The inputs that are given, by name.
+
+        Raises:
+            ValueError: If an input is missing.
+        """
         missing = []
         for name in self._feature_names():
             if name not in inputs and name not in self.OPTIONAL_INPUTS:
@@ -216,7 +257,12 @@ class KernelModule:
             raise ValueError(f"Expected {' and '.join(expected)} in {self.name}, but got {given}.")
 
     def _convert(self, name: str, value: Any) -> Any:
-        """Convert an input of any accepted form to an array or a list that is not empty."""
+        """Convert an input of any accepted form to an array or a list that is not empty.
+
+        Args:
+            name: Name of the input.
+            value: A list, an array, a tensor, or a column or table of another library.
+        """
         expected = "an array or a list"
         if self._declared_types[name][0] == DeclaredType(has_rows=False, dtype="string"):
             expected = "a sequence of texts"
@@ -246,7 +292,19 @@ class KernelModule:
     def _match_class_names(
         self, group: Group, columns: Sequence[ClassColumn], options: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Bring the inputs of a group into one order of classes, in place, and return their names."""
+        """Convert the inputs of a group to one numbering of the classes, in place.
+
+        Args:
+            group: Names of inputs that share their classes.
+            columns: Those of the inputs that are present.
+            options: Options of the module, which may name the classes.
+
+        Returns:
+            Names of the classes in order; empty if nothing names them, and none is needed.
+
+        Raises:
+            TypeError: If labels are words, and nothing names the classes.
+        """
         words = [column for column in columns if column.has_words]
         input_names = find_class_names(columns)
         if input_names is None and not words:
@@ -269,7 +327,7 @@ class KernelModule:
         return None
 
     def _describe_unnamed_words(self, column: ClassColumn) -> TypeError:
-        """Return the error for labels in words if nothing says which classes they mean."""
+        """Return the error for labels that are words if nothing names the classes in order."""
         remedy = "scores in columns with the names of the classes"
         if "label_names" in self.option_names():
             remedy = f"`label_names`, or {remedy}"
@@ -279,7 +337,16 @@ class KernelModule:
         )
 
     def _check_batches(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> None:
-        """Check that batches can be joined: they have the same classes, inputs and forms."""
+        """Check that batches can be joined: they have the same classes, inputs and forms.
+
+        Args:
+            batches: The batches.
+            options: Options of the module, which may name the classes.
+
+        Raises:
+            TypeError: If some batches of an input have booleans and others numbers.
+            ValueError: If batches differ in their classes, inputs or forms.
+        """
         for group in self.CLASS_GROUPS:
             batch_names = None
             for batch in batches:

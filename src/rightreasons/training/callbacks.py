@@ -122,7 +122,7 @@ class ShortcutCallback(AttachedCallback):
         return self.tracker.records
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Record the model before fine-tuning, or restore the records of a resumed run."""
+        """Measure the model before fine-tuning; restore the earlier records if a run resumes."""
         # A checkpoint keeps the log history, but no attributes of callbacks.
         records = []
         for entry in state.log_history:
@@ -139,13 +139,21 @@ class ShortcutCallback(AttachedCallback):
     def on_log(
         self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Let the figures join an evaluation that is about to be reported."""
+        """Add the figures to the logs of an evaluation, before they are reported.
+
+        Args:
+            args: Arguments of the Trainer.
+            state: State of the Trainer, whose history has a copy of the logs.
+            control: Control of the Trainer.
+            logs: Figures that are about to be reported, by name, such as "eval_loss".
+            **kwargs: Further arguments of the callback.
+        """
         prefix = find_evaluation_prefix(logs or {})
         if logs is None or prefix is None:
             return
         figures = {f"{prefix}_{name}": value for name, value in self._measure(state).items()}
         logs.update(figures)
-        # The history has a copy of these logs already.
+        # Trainer copied the logs to its history before it called this.
         for entry in reversed(state.log_history):
             if entry.get("step") == state.global_step and find_evaluation_prefix(entry) == prefix:
                 entry.update(figures)
@@ -157,7 +165,14 @@ class ShortcutCallback(AttachedCallback):
             self._measure(state)
 
     def _measure(self, state: Any) -> dict[str, float]:
-        """Measure the model as it is now, once for any number of evaluation sets."""
+        """Measure the shortcuts of the model as it is now, and add a new record to the log history.
+
+        Args:
+            state: State of the Trainer, with the epoch, the step and the history.
+
+        Returns:
+            The figures to log. Several evaluation sets at one step share one measurement.
+        """
         n_records = len(self.records)
         figures = self.tracker.on_epoch(
             self.trainer.model,
@@ -220,7 +235,8 @@ class DataMapCallback(AttachedCallback):
         return self.tracker.result()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Forget earlier runs."""
+        """Begin a new data map; warn if the run resumes after some steps."""
+        # Fail now, and not after the first epoch, if there is no Trainer.
         _ = self.trainer
         self.tracker.restart()
         self._last_step = None
@@ -231,9 +247,9 @@ class DataMapCallback(AttachedCallback):
             )
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Score all training texts."""
+        """Score all training texts by the model as it is now, and log the means of the data map."""
         step = int(state.global_step)
-        # A run that ends with an epoch ends that epoch once.
+        # An epoch that ends at the same step as the one before has trained nothing.
         if step == self._last_step:
             return
         self._last_step = step
@@ -243,7 +259,13 @@ class DataMapCallback(AttachedCallback):
 
 
 def find_evaluation_prefix(logs: Mapping[str, Any]) -> str | None:
-    """Return the prefix of the evaluation whose figures some logs are; None for other logs.
+    """Return the prefix of the figures of an evaluation, such as "eval".
+
+    Args:
+        logs: Figures that Trainer logs, by name.
+
+    Returns:
+        The prefix; None if the logs are not those of an evaluation.
 
     Example:
         >>> find_evaluation_prefix({"eval_loss": 0.5, "eval_samples_per_second": 80.0})
@@ -252,6 +274,7 @@ def find_evaluation_prefix(logs: Mapping[str, Any]) -> str | None:
     # The summary of a training run has a speed, too.
     if "total_flos" in logs:
         return None
+    # Every evaluation reports its speed under its prefix.
     for name in logs:
         if name.endswith(_SPEED):
             return name.removesuffix(_SPEED)

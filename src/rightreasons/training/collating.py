@@ -51,7 +51,10 @@ class MultipleChoiceCollator:
         self.max_length = max_length
 
     def __call__(self, items: Sequence[Item]) -> dict[str, torch.Tensor]:
-        """Return the inputs of a batch of B items.
+        """Tokenize and pad B items into the inputs of a multiple-choice model.
+
+        Args:
+            items: Rows with `prompt`, `choices`, and optionally `label`.
 
         Returns:
             `input_ids`, `attention_mask` and what else the model reads, of shape (B, C, L) for the
@@ -66,8 +69,10 @@ class MultipleChoiceCollator:
         rows = []
         for choices in rows_by_item:
             rows.extend(choices)
-            # An empty row would have no token to attend to, and NaN as its logit.
-            rows.extend([choices[0]] * (n_choices - len(choices)))
+            # Items with fewer choices repeat their first one: an empty row would have no token to
+            # attend to, and NaN as its logit.
+            n_missing = n_choices - len(choices)
+            rows.extend([choices[0]] * n_missing)
 
         # The tokenizer pads one flat list of texts, so that choices become a dimension afterwards.
         padded = self.tokenizer.pad(rows, padding=True, return_tensors="pt")
@@ -80,7 +85,18 @@ class MultipleChoiceCollator:
         return batch
 
     def _encode_choices(self, item: Item) -> list[dict[str, Any]]:
-        """Return the tokens of each choice of an item, together with its prompt."""
+        """Tokenize the prompt of an item with each of its choices.
+
+        Args:
+            item: A row with `prompt` and `choices`, or with the tokens of each choice already.
+
+        Returns:
+            One mapping per choice: {"input_ids": [...], "attention_mask": [...], ...}.
+
+        Raises:
+            OptionError: If the columns are missing, because Trainer has removed them.
+            ValueError: If the item has no choices.
+        """
         if "input_ids" in item:
             # Not all tokenizers return all columns that their model reads.
             names = sorted(set(self.tokenizer.model_input_names) & set(item))
@@ -105,9 +121,18 @@ class MultipleChoiceCollator:
 
 
 def _split_rows(columns: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one mapping per row of some columns of equal length."""
+    """Convert columns of equal length to rows.
+
+    Args:
+        columns: Name -> values, one per row.
+        names: Names of the columns to convert.
+
+    Returns:
+        One mapping of names to values per row.
+    """
+    selected_columns = map(columns.__getitem__, names)
     rows = []
-    for values in zip(*map(columns.__getitem__, names), strict=True):
+    for values in zip(*selected_columns, strict=True):
         rows.append(dict(zip(names, values, strict=True)))
     return rows
 
@@ -137,7 +162,15 @@ def _read_labels(items: Sequence[Item]) -> list[int] | None:
 
 
 def _read_label(item: Item) -> int | None:
-    """Return the label of an item, -100 for an item without a correct choice; None if it has none."""
+    """Return the label of an item for the losses of transformers.
+
+    Args:
+        item: A row with a column `labels` or `label`.
+
+    Returns:
+        The label; -100, which the losses ignore, if no choice is correct; None if the item has
+        neither column.
+    """
     for name in ("labels", "label"):
         if name in item:
             label = item[name]

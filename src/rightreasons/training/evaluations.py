@@ -140,14 +140,23 @@ class Evaluation:
 
 
 def read_arrays(prediction: Any) -> Batch:
-    """Return logits (N, K) and labels (N,) of Trainer's `EvalPrediction`, or of a pair of both.
+    """Return the logits and the labels of an evaluation as arrays.
+
+    Args:
+        prediction: `EvalPrediction` of a Trainer, or a pair of logits and labels. The logits may be
+            the first of a tuple of outputs.
+
+    Returns:
+        (N, K) logits, and (N,) labels.
 
     Raises:
         TypeError: If there are no labels.
         ValueError: If a shape or a length is invalid.
     """
+    # `EvalPrediction` of transformers has these names, and also the inputs.
     if hasattr(prediction, "label_ids"):
-        logits, labels = prediction.predictions, prediction.label_ids
+        logits = prediction.predictions
+        labels = prediction.label_ids
     else:
         logits, labels = prediction
     if labels is None:
@@ -169,16 +178,26 @@ def read_arrays(prediction: Any) -> Batch:
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """Concatenate batches, whose numbers of choices may differ."""
+    """Concatenate the logits and labels of batches whose numbers of choices may differ.
+
+    Args:
+        batches: Pairs of (B, K) logits and (B,) labels; K may differ.
+
+    Returns:
+        (N, K) logits, in which missing choices have the logit `PADDING_LOGIT`, and (N,) labels.
+    """
+    # The usual case, in which nothing is copied.
     if len(batches) == 1:
         return batches[0]
     width = max(logits.shape[1] for logits, _ in batches)
     tables = []
     for logits, _ in batches:
-        # Trainer joins batches by the same value where it joins them itself.
-        missing = ((0, 0), (0, width - logits.shape[1]))
-        tables.append(np.pad(logits, missing, constant_values=PADDING_LOGIT))
-    return np.concatenate(tables), np.concatenate([labels for _, labels in batches])
+        # Trainer uses the same value if it joins batches itself.
+        n_missing = width - logits.shape[1]
+        padding = ((0, 0), (0, n_missing))
+        tables.append(np.pad(logits, padding, constant_values=PADDING_LOGIT))
+    labels = [labels for _, labels in batches]
+    return np.concatenate(tables), np.concatenate(labels)
 
 
 def parse_evaluation(
@@ -229,17 +248,31 @@ def parse_evaluation(
 
 
 def _count_choices(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of logits of each row before those that Trainer has filled up."""
+    """Return the number of choices of each item: its logits without trailing `PADDING_LOGIT`s.
+
+    Args:
+        logits: (N, K) logits.
+        labels: (N,) labels. A choice that is a label exists, whatever its logit is.
+
+    Returns:
+        (N,) numbers.
+    """
     is_choice = logits != PADDING_LOGIT
-    # The last logit of a row that is no padding, counted from the end.
-    counts: NDArray[np.int64] = logits.shape[1] - np.argmax(is_choice[:, ::-1], axis=1)
-    # A logit of a label was computed, whatever its value is.
-    counts_with_label = np.where(labels < logits.shape[1], labels + 1, 0)
-    return np.asarray(np.maximum(counts, counts_with_label), dtype=np.int64)
+    # `argmax` finds the first choice from the end, which is the number of padding logits.
+    n_padding = np.argmax(is_choice[:, ::-1], axis=1)
+    counts = logits.shape[1] - n_padding
+    counts_by_label = np.where(labels < logits.shape[1], labels + 1, 0)
+    return np.asarray(np.maximum(counts, counts_by_label), dtype=np.int64)
 
 
 def _check_number_of_rows(number: int, n_items: int, name: str) -> None:
-    """Check that an option is about as many items as were evaluated."""
+    """Check that an option has one row per item of the evaluation.
+
+    Args:
+        number: Number of rows of the option.
+        n_items: Number of items.
+        name: Name of the option, for the error.
+    """
     if number != n_items:
         raise OptionError(
             f"Expected `{name}` of the {n_items} items of the evaluation, but got {number} rows: "
@@ -249,7 +282,13 @@ def _check_number_of_rows(number: int, n_items: int, name: str) -> None:
 
 
 def _check_labels_are_choices(labels: NDArray[Any], counts: NDArray[np.int64]) -> None:
-    """Check that each label is a choice that its item has."""
+    """Check that each label is below the number of choices of its item.
+
+    Args:
+        labels: (N,) labels; negative ones are accepted.
+        counts: (N,) number of choices of each item.
+    """
+    # Ignored labels are negative, and so never invalid.
     is_invalid = labels >= counts
     if is_invalid.any():
         item = int(np.argmax(is_invalid))

@@ -114,7 +114,13 @@ class TrainingData:
 
 
 def find_training_task(table: Table) -> str:
-    """Return the task of a table by its columns; classification if they are of no other task."""
+    """Return the task whose columns a table has: "multiple_choice" or "question_answering".
+
+    Any other table is of the task "classification".
+
+    Args:
+        table: A dataset, a mapping of columns, or a list of rows.
+    """
     columns = set(convert_table(table, "", "train").column_names)
     for task in ("multiple_choice", "question_answering"):
         if columns.issuperset(COLUMNS[task]):
@@ -151,11 +157,16 @@ def convert_table(table: Table, task: str, name: str) -> Any:
 def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[str, ...]:
     """Find the names of the classes of a training set, in the order of the labels.
 
-    They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels
-    if they are words, else "0", "1", … up to the largest label; see `core.labels`.
+    Args:
+        dataset: A dataset with the column `label`.
+        label_names: Names of the classes. If None, they are the names of a `ClassLabel` column, the
+            sorted labels if these are words, or else "0", "1", … up to the largest label.
+
+    Raises:
+        ValueError: If there are fewer than two classes, or a label is none of them.
     """
-    # A split of one class would give a model of one output, which softmax makes certain.
     names = _read_label_column(dataset, label_names, "train").names
+    # A model of one class has one output, whose softmax is always 1.
     if len(names) < 2:
         raise ValueError(
             "Expected at least two classes in the training set, "
@@ -207,8 +218,9 @@ def encode_examples(
     encoded = encode(tokenizer, source.texts, source.text_pairs, max_length=max_length)
     columns: dict[str, Any] = {}
     for key, column in encoded.columns.items():
-        rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
-        columns[key] = _group_rows(rows, source.n_per_example)
+        # The tokens of all texts are in one array; its borders make one list per text.
+        token_lists = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
+        columns[key] = _group_rows(token_lists, source.n_per_example)
     columns["labels"] = source.labels.tolist()
 
     # A run is recognized by all that it was trained on, extra columns included.
@@ -225,10 +237,10 @@ def encode_examples(
     # A batch is padded to its longest text, which may be any choice of an example.
     lengths = encoded.lengths.reshape(-1, source.n_per_example).max(axis=1)
     return Examples(
-        datasets.Dataset.from_dict(columns),
-        lengths,
-        int(encoded.truncated.sum()),
-        "-".join(digests),
+        dataset=datasets.Dataset.from_dict(columns),
+        lengths=lengths,
+        truncated=int(encoded.truncated.sum()),
+        fingerprint="-".join(digests),
     )
 
 
@@ -286,7 +298,13 @@ def encode_questions(
 
 
 def _read_texts(dataset: datasets.Dataset, name: str, label_names: Sequence[str]) -> _Texts:
-    """Read the texts of a classification, and their labels by name."""
+    """Read and check the texts of a classification, and the numbers of their labels.
+
+    Args:
+        dataset: The data, with `text`, `label`, and optionally `text_pair`.
+        name: Name of the data, for errors.
+        label_names: Names of the classes, by which labels are numbered.
+    """
     text_pairs = None
     has_pairs = "text_pair" in dataset.column_names
     # One text of a pair may be empty.
@@ -299,30 +317,45 @@ def _read_texts(dataset: datasets.Dataset, name: str, label_names: Sequence[str]
 
 
 def _read_choices(dataset: datasets.Dataset, name: str) -> _Texts:
-    """Read each prompt with each of its choices."""
+    """Read and check multiple-choice examples as pairs of a prompt and a choice.
+
+    Args:
+        dataset: The data, with `prompt`, `choices` and `label`.
+        name: Name of the data, for errors.
+
+    Raises:
+        ValueError: If examples differ in their number of choices, which must be at least two.
+    """
     prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
-    texts: list[str] = []
-    choices: list[str] = []
+    repeated_prompts: list[str] = []
+    all_choices: list[str] = []
     n_choices = 0
     for index, (prompt, row) in enumerate(zip(prompts, dataset["choices"], strict=True)):
-        texts_of_row = check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
+        choices = check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
         if index == 0:
-            n_choices = len(texts_of_row)
+            n_choices = len(choices)
         # A tensor of logits has one number of choices.
-        if len(texts_of_row) != n_choices or n_choices < 2:
+        if len(choices) != n_choices or n_choices < 2:
             raise ValueError(
                 f"Expected each example of `{name}` to have the same number of choices, two or "
-                f"more, but example 0 has {n_choices} and example {index} has {len(texts_of_row)}."
+                f"more, but example 0 has {n_choices} and example {index} has {len(choices)}."
             )
-        texts.extend([prompt] * n_choices)
-        choices.extend(texts_of_row)
+        repeated_prompts.extend([prompt] * n_choices)
+        all_choices.extend(choices)
     labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
-    return _Texts(texts, choices, labels, n_per_example=n_choices)
+    return _Texts(repeated_prompts, all_choices, labels, n_per_example=n_choices)
 
 
 def _group_rows(rows: list[list[int]], size: int) -> list[Any]:
-    """Return one row per example: that of its text, or a list of those of its choices."""
-    # A collator tells a classification by its flat rows.
+    """Group the tokens of texts by example, in the form that data collators expect.
+
+    Args:
+        rows: Tokens of each text, example by example.
+        size: Number of texts of each example; 1 for classification.
+
+    Returns:
+        One entry per example: the tokens of its text, or a list of those of each of its texts.
+    """
     if size == 1:
         return rows
     return [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -397,12 +430,23 @@ def open_training_data(
 def _select_train_split(
     splits: Mapping[str, datasets.Dataset], options: TrainingDataOptions, source: str
 ) -> str:
-    """Return the split to train on: the requested one, `train`, or the only one."""
+    """Return the name of the split to train on: the requested one, "train", or the only one.
+
+    Args:
+        splits: Splits with labeled items, by name.
+        options: Name of the requested split, if any.
+        source: What the splits belong to, for errors.
+
+    Raises:
+        ValueError: If there is no such split.
+    """
     name = options.train_split
     if not name:
-        # Of several splits, none but `train` is meant to be trained on.
-        is_certain = "train" in splits or len(splits) > 1
-        name = "train" if is_certain else next(iter(splits))
+        # Of several splits, none but `train` is meant to be trained on. If it is missing, the
+        # error below lists the splits.
+        name = "train"
+        if "train" not in splits and len(splits) == 1:
+            name = next(iter(splits))
     if name not in splits:
         raise make_unknown_name_error(f"split of {source} with labels", name, splits)
     return name
@@ -414,7 +458,20 @@ def _select_validation_split(
     options: TrainingDataOptions,
     source: str,
 ) -> str | None:
-    """Return the split to evaluate on: the requested one, or the preferred one; None if missing."""
+    """Return the name of the split to evaluate on: the requested one, or one with a usual name.
+
+    Args:
+        splits: Splits with labeled items, by name.
+        train_name: The split to train on, which is no candidate.
+        options: Name of the requested split, if any.
+        source: What the splits belong to, for errors.
+
+    Returns:
+        The name; None if none is requested, and none has a name of `VALIDATION_SPLITS`.
+
+    Raises:
+        ValueError: If the requested split is missing.
+    """
     candidates = [name for name in splits if name != train_name]
     # A misspelled split must not be replaced by another one.
     requested = options.validation_split
@@ -458,7 +515,11 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
 
 
 def _name_labels(items: datasets.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield rows with the columns of the common schema, and the names of labels that have one."""
+    """Yield rows with the columns of the common schema, and labels by name instead of by number.
+
+    Args:
+        items: The items. Labels that are no `ClassLabel` are left as they are.
+    """
     columns = [column for column in _WRITTEN_COLUMNS if column in items.column_names]
     selected = items.select_columns(columns)
     feature = selected.features.get("label")
@@ -472,8 +533,22 @@ def _name_labels(items: datasets.Dataset) -> Iterator[dict[str, Any]]:
 def _hold_out(
     train: datasets.Dataset, share: float, source: str
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
-    """Divide items in two, with equal values of the first group column on the same side."""
-    # Copies of an item on both sides would be a test of memory.
+    """Divide items into those to train on and those to evaluate on.
+
+    Related items stay on one side, because copies on both sides would be a test of memory. They are
+    related if they have the same value in the first of `_GROUP_COLUMNS` that exists.
+
+    Args:
+        train: The items, with unique ids, which determine the selection.
+        share: Share of the items to hold out.
+        source: Name of the data, for the error.
+
+    Returns:
+        Items to train on, and items that are held out.
+
+    Raises:
+        OptionError: If no items remain to train on.
+    """
     groups = None
     for column in _GROUP_COLUMNS:
         # An explicit group is closer to the truth than equal texts.

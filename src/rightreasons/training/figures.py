@@ -85,7 +85,7 @@ class Classification(Family):
         self._average = check_one_of(options.get("average", "macro"), AVERAGES, "average")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute both figures, from one table of counts."""
+        """Compute accuracy and F1 of the labeled items."""
         top = evaluation.top
         result = classification_scores(
             top.predicted,
@@ -120,7 +120,7 @@ class ProperScores(Family):
     figure_names = ("brier", "nll", "loss")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the requested figures."""
+        """Compute the Brier score and the log loss of the labeled items, as far as requested."""
         figures: Figures = {}
         if "brier" in names:
             figures["brier"] = brier_score(evaluation.top).brier
@@ -140,7 +140,7 @@ class TopLabelStatistics(Family):
     figure_names = tuple(STATISTICS)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the requested figures."""
+        """Compute the requested figures of confidence and correctness of the labeled items."""
         figures: Figures = {}
         for name in self.figure_names:
             if name in names:
@@ -162,7 +162,7 @@ class HumanCalibration(Family):
         self._votes = self._kernel_options.pop("human_votes")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the three figures of the labeled items."""
+        """Compare the probabilities of the labeled items with the votes of people."""
         result = human_calibration(
             evaluation.labeled_logits,
             evaluation.take_labeled(self._votes, "human_votes"),
@@ -188,13 +188,13 @@ class PriorBias(Family):
             self._probe_names = [name for name in probes.probe_names if name != ADDED_CHOICES]
 
     def list_keys(self, name: str) -> list[str]:
-        """Return a key per probe, such as no_question_prior_bias; without probes the name."""
+        """Return a key per probe, such as "no_question_prior_bias"; without probes, the name itself."""
         if self._probe_names is None:
             return [name]
         return [f"{probe_name}_{name}" for probe_name in self._probe_names]
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the figures of each probe, or of all items of an evaluation without probes."""
+        """Compute the prior bias of the items of each probe; of all items if there are no probes."""
         if self._probe_names is None:
             return self._compute_items(evaluation, "")
         # The probes differ in what they remove, so that their mean would have no meaning.
@@ -227,7 +227,7 @@ class ChoiceParalysis(Family):
             )
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compare each item that has a perturbed version with that version."""
+        """Compare each item with its perturbed version, which has additional choices."""
         # The probe leaves out items with equal choices, so that the originals are selected.
         original = evaluation.select(self._sets.sources[ADDED_CHOICES])
         perturbed = evaluation.probes[ADDED_CHOICES]
@@ -254,7 +254,7 @@ class EasyHardGap(Family):
     required_names = ("easy",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the three figures of the labeled items."""
+        """Compute the accuracy on Easy items, on Hard items, and their difference."""
         # The p-value is not logged: one permutation is the least that the kernel takes.
         result = easy_hard_gap(
             evaluation.top.predicted,
@@ -274,7 +274,7 @@ class ShortcutTradeoff(Family):
     required_names = ("cued",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute both figures of the labeled items."""
+        """Compute the share of predictions that rely on shortcuts, and the score per such share."""
         result = shortcut_tradeoff(
             evaluation.top.predicted,
             evaluation.top.labels,
@@ -294,7 +294,7 @@ class ContrastConsistency(Family):
     required_names = ("groups",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the three figures of the labeled items."""
+        """Compute the share of contrast sets that are predicted correctly as a whole, and accuracies."""
         # Without it, the first item of each set is the original, as in the module.
         is_original = self.options.get("is_original")
         if is_original is not None:
@@ -329,8 +329,11 @@ class BehavioralPassRate(Family):
         self._table = options["suite"].table()
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Score all examples of the suite, in its order. Its labels count, not Trainer's."""
-        # An example of a suite may have no label, such as that of an invariance test.
+        """Compute the share of the suite's cases that the model passes.
+
+        The evaluation set must be the examples of the suite, in its order. The labels of the suite
+        count, not those of the evaluation: an example may have none.
+        """
         predictions: Any = evaluation.choice_logits.table()
         if self._outputs == "labels":
             predictions = predictions.argmax(axis=1)

@@ -147,13 +147,16 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         return len(self.lengths)
 
     def __iter__(self) -> Iterator[int]:
+        """Return the indices of all examples, in the order of this epoch."""
         rng = np.random.default_rng([self.seed, self.epoch])
         order = rng.permutation(len(self.lengths))
-        # Sorting all examples at once would give the same batches in every epoch.
-        size = _MEGABATCHES * self.batch_size
+        # Sorting all examples at once would give the same batches in every epoch, so they are
+        # sorted within groups of some batches.
+        group_size = _MEGABATCHES * self.batch_size
         batches: list[NDArray[np.int64]] = []
-        for start in range(0, len(order), size):
-            batches.extend(self._make_batches(order[start : start + size], rng))
+        for start in range(0, len(order), group_size):
+            batches.extend(self._make_batches(order[start : start + group_size], rng))
+        # The longest batch comes first: if it does not fit into memory, it fails at once.
         longest = self._find_longest(batches)
         batches[0], batches[longest] = batches[longest], batches[0]
         return iter(np.concatenate(batches).tolist())
@@ -161,13 +164,20 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
     def _make_batches(
         self, examples: NDArray[np.int64], rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Return shuffled batches of some examples, each of similar lengths."""
+        """Divide examples into batches of similar lengths, and shuffle the batches.
+
+        Args:
+            examples: Indices of the examples.
+            rng: Source of the shuffle.
+
+        Returns:
+            Indices of each batch. An incomplete batch, which only the last group of an epoch can
+            have, stays at the end.
+        """
         examples = examples[np.argsort(-self.lengths[examples], kind="stable")]
         batches = []
         for start in range(0, len(examples), self.batch_size):
             batches.append(examples[start : start + self.batch_size])
-        # An incomplete batch stays at the end, and so at that of the epoch: only the last
-        # megabatch can have one.
         n_complete = len(batches)
         if len(batches[-1]) < self.batch_size:
             n_complete -= 1
@@ -175,7 +185,14 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         return shuffled + batches[n_complete:]
 
     def _find_longest(self, batches: Sequence[NDArray[np.int64]]) -> int:
-        """Return the index of the complete batch with the longest example; 0 without one."""
+        """Return the index of the complete batch that contains the longest example.
+
+        Args:
+            batches: Indices of the examples of each batch.
+
+        Returns:
+            The index; 0 if no batch is complete.
+        """
         longest = 0
         max_length = -1
         for index, batch in enumerate(batches):
@@ -261,7 +278,10 @@ class _Request:
     progress: bool
 
     def describe(self) -> dict[str, Any]:
-        """Return what the result depends on besides the model and the data, as plain values."""
+        """Return everything but the model and the data that the result of the run depends on.
+
+        A run is resumed only if these plain values are those of its record.
+        """
         deciding = {name.replace("_", " "): getattr(self.options, name) for name in DECIDING}
         if callable(self.metrics):
             # Not the repr of a function, which contains an address.
@@ -424,7 +444,14 @@ def _open_subject(
     validation: Table | None,
     request: _Request,
 ) -> _Subject:
-    """Load the model and the tokenizer, and tokenize the examples."""
+    """Load the model and the tokenizer of a run, and tokenize its examples.
+
+    Args:
+        model_name_or_path: Folder or hub id of the model.
+        train: Training table, in any form that `fine_tune` accepts.
+        validation: Validation table; None if there is none.
+        request: Arguments of the run, with the task.
+    """
     options = request.options
     task = str(options.task)
     name = check_model(model_name_or_path)
@@ -442,18 +469,19 @@ def _open_subject(
     model, untrained = _load(model_class, name, options.revision, label_names)
     ensure_padding(tokenizer)
     agree_on_padding(model, tokenizer)
+
+    # Both tables are tokenized with the same arguments.
     encode_table: Callable[..., Examples] = encode_questions
     if task != "question_answering":
         encode_table = functools.partial(encode_examples, label_names=label_names)
-    encode = functools.partial(
-        encode_table,
-        tokenizer,
-        min(options.max_length, position_bound(model) or options.max_length),
-        extra_columns=request.objective.extra_columns,
-    )
+    # A model may accept fewer tokens than are requested.
+    max_length = min(options.max_length, position_bound(model) or options.max_length)
+    extra_columns = request.objective.extra_columns
     validation_examples = None
     if validation_table is not None:
-        validation_examples = encode(validation_table, "validation")
+        validation_examples = encode_table(
+            tokenizer, max_length, validation_table, "validation", extra_columns=extra_columns
+        )
         # Sorted, batches need less padding. A function of the caller may know items by their order.
         if not callable(request.metrics):
             validation_examples = validation_examples.by_length()
@@ -462,13 +490,21 @@ def _open_subject(
         untrained=untrained,
         tokenizer=tokenizer,
         label_names=label_names,
-        train=encode(train_table, "train"),
+        train=encode_table(
+            tokenizer, max_length, train_table, "train", extra_columns=extra_columns
+        ),
         validation=validation_examples,
     )
 
 
 def _open_run(out: str | os.PathLike[str], subject: _Subject, request: _Request) -> Store:
-    """Open the folder of a run, which holds this run or nothing."""
+    """Open the folder of a run, which must be new, empty, or that of an interrupted same run.
+
+    Args:
+        out: The folder.
+        subject: Model and examples, whose fingerprints identify the run.
+        request: Arguments, which identify it as well.
+    """
     validation = subject.validation
     run = {
         "kind": "fine-tuning",
@@ -490,7 +526,13 @@ def _freeze_encoder(subject: _Subject) -> None:
 
 
 def _make_trainer(store: Store, subject: _Subject, request: _Request) -> Any:
-    """Make the Trainer of a run."""
+    """Make the Trainer of a run, with its callbacks attached.
+
+    Args:
+        store: Folder of the run.
+        subject: Model, tokenizer and examples.
+        request: Arguments of the run.
+    """
     _, collator = _TASKS[str(request.options.task)]
     trainer_class = _make_resumable(
         request.objective.trainer_class, subject.train, request.options.seed, store
@@ -522,7 +564,12 @@ def _make_trainer(store: Store, subject: _Subject, request: _Request) -> Any:
 def _make_arguments(
     store: Store, subject: _Subject, request: _Request
 ) -> transformers.TrainingArguments:
-    """Make the arguments of the Trainer.
+    """Make the `TrainingArguments` of a run; those of the caller have precedence.
+
+    Args:
+        store: Folder of the run, in which checkpoints are saved.
+        subject: Model and examples, whose number determines the number of steps.
+        request: Arguments of the run.
 
     Raises:
         ValueError: If a further argument is none of `TrainingArguments`.
@@ -568,9 +615,17 @@ def _make_arguments(
 
 
 def _train(trainer: Any, store: Store) -> int | None:
-    """Train from the last checkpoint, and return its step; None if there is none.
+    """Train from the last checkpoint, or from the beginning if there is none.
+
+    Args:
+        trainer: The Trainer.
+        store: Folder of the run.
+
+    Returns:
+        Step of the checkpoint; None if there is none.
 
     Raises:
+        KeyboardInterrupt: If a signal stops the training, after a checkpoint was saved.
         OptionError: If the loss diverged.
     """
     resumed_step = processes().main_first(lambda: _find_last_step(store), "the last checkpoint")
@@ -593,8 +648,21 @@ def _train(trainer: Any, store: Store) -> int | None:
 def _load(
     model_class: Any, name: str, revision: str | None, label_names: Sequence[str] | None
 ) -> tuple[Any, set[str]]:
-    """Load a model with the head of the task, and the names of the weights drawn at random."""
-    # The folder would have weights of two models, of which one is not saved.
+    """Load a model for the task in float32, with a random head if it has none of this form.
+
+    Args:
+        model_class: Class of transformers, such as `AutoModelForSequenceClassification`.
+        name: Folder or hub id.
+        revision: Branch, tag or commit; None for the default.
+        label_names: Names of the classes; None if the task has none.
+
+    Returns:
+        The model, and the names of its weights that were drawn at random.
+
+    Raises:
+        ValueError: If the model is an adapter, quantized, or of another kind.
+    """
+    # Saving would write the adapter only, without the weights of its base.
     if find_adapter(name, revision) is not None:
         raise ValueError(
             f"Expected a whole model to fine-tune, but {name} holds an adapter: merge it into its "
@@ -637,7 +705,17 @@ def _load(
 def _make_resumable(
     trainer_class: type[Any], examples: Examples, seed: int, store: Store
 ) -> type[Any]:
-    """Let a trainer class resume exactly: the same order and draws, from a complete checkpoint."""
+    """Derive a trainer class whose runs resume exactly, as if they had not been interrupted.
+
+    It repeats the order of the examples and all random draws, and it resumes only from complete
+    checkpoints.
+
+    Args:
+        trainer_class: A subclass of `Trainer`.
+        examples: Training examples, whose lengths determine the batches.
+        seed: Seed of the order.
+        store: Folder of the run, in which the digests of checkpoints are written.
+    """
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
@@ -679,7 +757,11 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 def _find_last_step(store: Store) -> int | None:
-    """Return the step of the last complete checkpoint; later ones are set aside."""
+    """Find the last complete checkpoint of a run; move incomplete ones after it aside.
+
+    Returns:
+        Its step; None if there is no complete checkpoint.
+    """
     folder_by_step = {}
     for folder in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]"):
         folder_by_step[int(folder.name.rpartition("-")[2])] = folder
@@ -694,7 +776,13 @@ def _find_last_step(store: Store) -> int | None:
 
 
 def _read_figures(trainer: Any) -> dict[str, float | None]:
-    """Return the figures of the final model on the validation set."""
+    """Return the figures of the final model on the validation set.
+
+    They are those of the last evaluation, which is repeated only if the model has changed since.
+
+    Returns:
+        Name of the figure, without the prefix "eval_" -> value. Running times are left out.
+    """
     evaluation: dict[str, Any] = {}
     for entry in trainer.state.log_history:
         if "eval_loss" in entry:
@@ -712,7 +800,17 @@ def _read_figures(trainer: Any) -> dict[str, float | None]:
 
 
 def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:
-    """Save the model, the tokenizer and the result, and remove the checkpoints."""
+    """Save the model, the tokenizer and the result of a finished run, and remove its checkpoints.
+
+    Only the main process writes; the others wait until it has finished.
+
+    Args:
+        store: Folder of the run.
+        model: The fine-tuned model.
+        tokenizer: Its tokenizer.
+        result: The result, which marks the run as finished.
+        workers: Processes of the run.
+    """
     if workers.is_main:
         is_classifier = result.label_names is not None
         model.config.problem_type = "single_label_classification" if is_classifier else None
@@ -728,12 +826,13 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
 
 
 def _open_result(store: Store) -> FineTuned | None:
-    """Open a finished run; None if it is not finished."""
+    """Read the result of a run; return None if the run is not finished."""
     figures = store.read_json(RESULT)
     if figures is None:
         return None
     # A run may be killed after it has finished, before its checkpoints are removed.
     shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
+    # JSON has lists in place of tuples.
     label_names = figures.pop("label_names")
     if label_names is not None:
         label_names = tuple(label_names)

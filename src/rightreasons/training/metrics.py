@@ -38,13 +38,15 @@ class ComputeMetrics:
     """
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Make the families of the requested figures, each with its own options."""
         self.names = tuple(names)
         self.options = dict(options)
         self._batches: list[Batch] = []
         self._families: list[Family] = []
-        # Figures of one family share their work, in whatever order they are named.
         for family in FAMILIES:
-            if not set(family.figure_names).isdisjoint(names):
+            # A family computes its figures together, in whatever order they are named.
+            is_requested = not set(family.figure_names).isdisjoint(names)
+            if is_requested:
                 own_options = {}
                 for name in family.option_names:
                     if name in options:

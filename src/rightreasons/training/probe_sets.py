@@ -91,7 +91,16 @@ def join_probes(
 def _find_sources(
     source_ids: Sequence[str], position_by_id: Mapping[str, int], name: str
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return the position of the original item of each perturbed one."""
+    """Return the position of the original item of each perturbed item.
+
+    Args:
+        source_ids: Id of the original item of each perturbed one.
+        position_by_id: Id of each original item -> its position.
+        name: Name of the probe, for errors.
+
+    Raises:
+        ValueError: If an original item is missing, as if the probe was made from another data set.
+    """
     # Another split, or another seed of a sample, would pair items that differ.
     positions = []
     for source_id in source_ids:

@@ -89,15 +89,18 @@ class ShortcutTracker:
         resampling: Resampling = Resampling(resamples=200),
         **options: Any,
     ) -> None:
+        """Check the texts, labels and options; no model is measured yet."""
         check_options(options, SHORTCUT_OPTIONS, type(self).__name__)
-        self._texts = check_texts(texts, "texts", allow_empty=options.get("text_pairs") is not None)
+        # One text of a pair may be empty.
+        has_pairs = options.get("text_pairs") is not None
+        self._texts = check_texts(texts, "texts", allow_empty=has_pairs)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._heads = heads
         self._resampling = resampling
         self._options = options
-        # The same state of a model is measured once, however many evaluation sets there are.
         self._out = None if out is None else Path(out)
+        # The same state of a model is measured once, however many evaluation sets there are.
         self._measured_state: tuple[int, int] | None = None
         self._measured_record: Record | None = None
         self.records: list[Record] = []
@@ -121,7 +124,8 @@ class ShortcutTracker:
         if step is None:
             step = len(self.records)
         model = extract_model_from_parallel(model)
-        # The best checkpoint, loaded at the end, is another model at the same step.
+        # The step alone does not identify a model: the best checkpoint, loaded at the end, is
+        # another model. torch counts the changes of each parameter.
         n_changes = sum(parameter._version for parameter in model.parameters())
         state = (step, n_changes)
         workers = processes()
@@ -144,8 +148,18 @@ class ShortcutTracker:
         return figures
 
     def measure(self, model: Any, tokenizer: Any, *, step: int, epoch: float) -> Record | None:
-        """Measure the shortcuts of a model; None, with a warning, if they are withheld."""
-        # A model whose attributions do not add up early on may be measured later.
+        """Measure the shortcuts of a model.
+
+        Args:
+            model: The sequence classifier under training.
+            tokenizer: Its tokenizer.
+            step: Number of optimizer steps so far, for the record.
+            epoch: Number of epochs so far, for the record.
+
+        Returns:
+            One dict of figures; None, with a warning, if the shortcuts are withheld.
+        """
+        # The attributions of a model may be unreliable early on; later ones are still measured.
         try:
             measurement = measure_shortcuts(
                 make_classifier(model, tokenizer),
@@ -166,19 +180,19 @@ class ShortcutTracker:
         return bool(self.records) and self.records[-1]["step"] == step
 
     def restore(self, records: Sequence[Record], step: int) -> None:
-        """Begin anew, with the records of a run up to the step at which it resumes.
+        """Replace all records by those of a run up to the step at which it resumes.
 
         Args:
-            records: Records that the run has kept.
+            records: Records that the run has kept, such as in its checkpoint.
             step: Step at which it resumes; 0 for a new run.
         """
-        restored = list(records)
+        candidates = list(records)
         if step and self._out is not None and self._out.is_file():
             # The file may have a record of an evaluation right after the checkpoint.
-            restored += read_json(self._out)
+            candidates += read_json(self._out)
         # Both have the earlier records; steps after the checkpoint will be repeated.
         record_by_step = {}
-        for record in restored:
+        for record in candidates:
             if record["step"] <= step:
                 record_by_step[record["step"]] = record
         self.records = [record_by_step[step] for step in sorted(record_by_step)]
@@ -217,10 +231,13 @@ class DataMapTracker:
         *,
         text_pairs: Sequence[str] | None = None,
     ) -> None:
+        """Check the texts and labels; no epoch has ended yet."""
+        # One text of a pair may be empty.
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._text_pairs = text_pairs
+        # Probability of the label, and correctness, of each text: one array per epoch.
         self._probabilities: list[NDArray[np.float64]] = []
         self._is_correct: list[NDArray[np.bool_]] = []
 
@@ -267,7 +284,11 @@ class DataMapTracker:
 
 
 def make_classifier(model: Any, tokenizer: Any) -> Classifier:
-    """Return the classifier under training.
+    """Wrap a model under training as a classifier that can predict and be explained.
+
+    Args:
+        model: A sequence classifier of transformers, with the names of its classes.
+        tokenizer: Its tokenizer.
 
     Raises:
         ValueError: If there is no tokenizer.
