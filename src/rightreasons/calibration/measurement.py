@@ -251,7 +251,10 @@ class CalibrationAnswers:
 
     @functools.cached_property
     def incorrect_share(self) -> Estimate | None:
-        """Expected share of incorrect labels among `label_errors`; None if the data records it."""
+        """Expected share of incorrect labels among `label_errors`.
+
+        None if there are no such labels, or if the data records which labels are incorrect.
+        """
         if self.measured is None or not self.label_errors.size:
             return None
         if self.context.primary.records_mislabeled:

@@ -626,13 +626,13 @@ def jackknife(
 def compute_jackknife(
     statistic: Callable[..., float], *columns: Any, clusters: Any = None
 ) -> JackknifeResult:
-    """Compute the bias and the standard error of a figure, as `jackknife` uses them.
+    """Compute a figure with its bias and standard error, by leaving out groups of items.
 
-    With more than `MAX_BOOTSTRAP_UNITS` units, the standard error is that of the mean of the
-    figures of random groups, and the bias is 0.
+    With more than `MAX_BOOTSTRAP_UNITS` units, the figure is computed on random groups of units
+    instead. The standard error is then that of the mean of these figures, and the bias is 0.
 
     Args:
-        statistic: Function of the columns, without some items, that returns a number.
+        statistic: Function of the columns of some items that returns the figure.
         *columns: Arrays with N items along the first axis, at least two.
         clusters: (N,) cluster names. If None, the items are independent.
     """

@@ -53,13 +53,13 @@ def describe_missing_extra(package: str) -> str:
 
 
 def require_package(package: str) -> None:
-    """Raise if an optional package is not installed.
+    """Raise ModuleNotFoundError if an optional package is not installed.
 
-    Called right before the import, because host libraries replace an import error by a message that
-    names the wrong package.
+    It is called right before the import, because host libraries replace an import error by a
+    message that names the wrong package.
 
-    Raises:
-        ModuleNotFoundError: If the package is not installed. The message names the extra.
+    Args:
+        package: Name of the package, one of `EXTRAS`. The message names the extra that installs it.
     """
     # `find_spec` does not run the package, which may take seconds.
     if importlib.util.find_spec(package) is None:

@@ -36,17 +36,23 @@ _status = _HubStatus()
 
 
 def find_hub_id(address: str) -> str:
-    """Return the id of the repository to which an address of the hub belongs; "" for other texts.
+    """Extract the id of a repository, "owner/name", from an address of the Hugging Face hub.
+
+    Returns:
+        The id; "" for a text that is no such address.
 
     Example:
         >>> find_hub_id("https://huggingface.co/org/name/tree/main"), find_hub_id("org/name")
         ('org/name', '')
     """
+    # Imported late, so that importing this package stays quick.
     from huggingface_hub import constants
 
     for prefix in (f"{constants.ENDPOINT}/", "hf://"):
         if address.startswith(prefix):
-            return "/".join(address.removeprefix(prefix).split("/")[:2])
+            path = address.removeprefix(prefix)
+            owner_and_name = path.split("/")[:2]
+            return "/".join(owner_and_name)
     return ""
 
 

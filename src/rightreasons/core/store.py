@@ -492,6 +492,7 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
+        """Open or create the folder; move results of another run in it aside."""
         self.folder = Path(folder)
         # Through JSON and back, so that it equals what a manifest gives: tuples become lists.
         self.run = json.loads(json.dumps(dict(run)))
@@ -505,8 +506,9 @@ class Records:
         if earlier_run == self.run:
             return
 
+        # The folder must have results of another run, or nothing.
         names = _list_visible_files(self.folder)
-        # A manifest that was set aside proves that the files next to it are records.
+        # A damaged manifest that was moved aside proves that the files next to it are records.
         had_manifest = (self.folder / SET_ASIDE / MANIFEST).exists()
         if names and earlier_run is None and not had_manifest:
             raise OptionError(

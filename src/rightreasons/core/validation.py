@@ -1162,7 +1162,7 @@ def _check_finite(
         allow_minus_infinity: Whether minus infinity is accepted, as the logarithm of zero.
         rows: Rows that the values belong to, if these differ in length.
     """
-    # A sum is finite if all its terms are: one pass, and no mask in the usual case.
+    # A finite sum proves that all terms are finite: one pass without a mask, in the usual case.
     if np.isfinite(values.sum()):
         return
     is_infinite = np.isposinf(values) if allow_minus_infinity else np.isinf(values)

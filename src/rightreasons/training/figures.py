@@ -180,11 +180,12 @@ class PriorBias(Family):
     option_names = ("probes",)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        """Find the probes whose figures are computed: those that leave no correct choice."""
         super().__init__(options)
         probes: ProbeSets | None = options.get("probes")
         self._probe_names: list[str] | None = None
         if probes is not None:
-            # The correct choice of this probe is a good reason to prefer it.
+            # The probe with added choices still has a correct one, which is no bias to prefer.
             self._probe_names = [name for name in probes.probe_names if name != ADDED_CHOICES]
 
     def list_keys(self, name: str) -> list[str]:

@@ -374,10 +374,13 @@ def _is_abbreviation(name: str, label: str) -> bool:
 
 
 def describe_unlabeled(names: Sequence[str]) -> str:
-    """Return the doubt about numbers that became classes, of which some have no label.
+    """Return a warning about classes that no item of the data has as its label.
 
     Args:
-        names: The names of the classes without a label; "" is returned if all classes have one.
+        names: Names of these classes.
+
+    Returns:
+        A sentence; "" if there are no such classes.
     """
     if not names:
         return ""
