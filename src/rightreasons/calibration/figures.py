@@ -209,7 +209,16 @@ class StatisticEstimator:
     make_interval: Callable[[AnswerStatistic, JudgedItems, Resampling], Interval]
 
     def __call__(self, items: JudgedItems, resampling: Resampling) -> Estimate:
-        """Estimate the statistic, with its interval if there are enough answers of each kind."""
+        """Estimate the statistic of items.
+
+        Args:
+            items: The items.
+            resampling: Level, resamples and seed of the interval.
+
+        Returns:
+            The statistic. It has an interval if there are enough answers of each kind, and
+            otherwise the reason. Its value is None if it is undefined.
+        """
         value = STATISTICS[self.key](items.top)
         if value is None:
             return Estimate(None)

@@ -245,7 +245,7 @@ def _check_counts(counts: Floats) -> None:
 
 
 def _check_same_shape(probabilities: Floats, votes: Floats) -> None:
-    """Check that there are votes for each item and each class."""
+    """Check that (N, K) probabilities and (N, K) votes have as many items and classes."""
     check_same_length(predictions=probabilities, references=votes)
     if probabilities.shape != votes.shape:
         raise ValueError(

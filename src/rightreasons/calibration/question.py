@@ -145,9 +145,13 @@ def make_figure(key: str) -> Figure:
 
 def make_vote_figure(key: str) -> Figure:
     """Return the figure of the report for one of `VOTE_FIGURES`; without votes, it has no value."""
+
+    def get_estimate(m: CalibrationAnswers) -> Estimate | None:
+        return None if m.votes is None else m.votes.estimate(key)
+
     return Figure(
         key,
-        lambda m: m.votes and m.votes.estimate(key),
+        get_estimate,
         n=lambda m: m.votes.n_items,
         text=lambda m: VOTE_FIGURES[key],
     )
@@ -198,7 +202,7 @@ def make_data(m: CalibrationAnswers) -> dict[str, Any]:
         data["sources"] = m.elicited.to_dict()
     if m.measured is None:
         return data
-    data["votes"] = m.votes and m.votes.to_dict()
+    data["votes"] = None if m.votes is None else m.votes.to_dict()
     # All figures are listed, not only those with a headline.
     headlines = m.make_headlines(m.measured.figures)
     data["figures"] = {key: headline.to_dict() for key, headline in headlines.items()}

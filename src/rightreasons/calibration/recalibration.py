@@ -87,15 +87,17 @@ def calibration_summary(
     if not is_ragged:
         brier = brier_score(top, kind=proper_kind, n_bins=n_bins).brier
 
-    # Figures of the classes need the same classes in all items.
-    classwise_ece = ace = tace = None
-    # A confidence alone has no classes.
+    # Figures of the classes need the same classes in all items. Confidences in given answers have
+    # none.
+    classwise_ece = None
+    ace = None
+    tace = None
     if kind == "top_label" and not is_ragged:
-        by_class: dict[str, Any] = {"n_bins": n_bins, "kind": "classwise"}
-        classwise_ece = _compute_ece(top, **by_class)
-        ace = _compute_ece(top, **by_class, strategy="quantile")
-        tace = _compute_ece(top, **by_class, strategy="quantile", threshold=0.01)
-    # Logits are read again: the softmax of the top labels may have underflowed.
+        options: dict[str, Any] = {"n_bins": n_bins, "kind": "classwise"}
+        classwise_ece = _compute_ece(top, **options)
+        ace = _compute_ece(top, **options, strategy="quantile")
+        tace = _compute_ece(top, **options, strategy="quantile", threshold=0.01)
+    # From the scores themselves: the softmax of the top labels may have underflowed.
     nll = negative_log_likelihood(predictions, references, kind=proper_kind, scores=scores).nll
     return {
         "accuracy": plain.accuracy,

@@ -388,11 +388,11 @@ def consistency(
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
+    # Empty bins have no means, and are left out.
     all_counts = np.array([row.count for row in result.bins])
     is_filled = all_counts > 0
     counts = all_counts[is_filled]
     filled = [row for row in result.bins if row.count > 0]
-    # Filled bins have both means.
     confidence = np.array([row.confidence for row in filled], dtype=np.float64)
     accuracy = np.array([row.accuracy for row in filled], dtype=np.float64)
     weight = counts / counts.sum()
@@ -410,10 +410,10 @@ def consistency(
         shape = (resampling.resamples, len(counts))
         events = rng.binomial(counts, confidence, size=shape)
         rates = events / counts
-        fewest = _compute_binomial_quantile(tail, counts, confidence)
-        most_events = _compute_binomial_quantile(1 - tail, counts, confidence)
-        low = fewest / counts
-        high = most_events / counts
+        low_count = _compute_binomial_quantile(tail, counts, confidence)
+        high_count = _compute_binomial_quantile(1 - tail, counts, confidence)
+        low = low_count / counts
+        high = high_count / counts
     else:
         rates = calibrated[:, is_filled] / counts
         levels = (tail, 1 - tail)

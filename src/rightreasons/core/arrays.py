@@ -268,7 +268,19 @@ def stack_items(items: Any, name: str) -> Array:
 
 
 def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
-    """Cast an array of numbers to float64; raise TypeError for booleans, texts and other objects."""
+    """Check that an array consists of numbers, and return it as float64.
+
+    Args:
+        array: An array of any type and shape.
+        name: Name of the input in error messages.
+
+    Returns:
+        An array of the same shape; the array itself if it is float64.
+
+    Raises:
+        TypeError: If a value is a boolean, a text or another object.
+        ValueError: If a whole number is too large for a float.
+    """
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):

@@ -112,6 +112,10 @@ def make_estimate(value: float | None, interval: Interval | None) -> Estimate:
 def subtract_reference(estimate: Estimate, reference: float) -> Estimate:
     """Subtract a fixed reference, such as the accuracy of guessing, from a figure and its interval.
 
+    Args:
+        estimate: The figure.
+        reference: The reference.
+
     Example:
         >>> subtract_reference(Estimate(0.75, 0.5, 1.0), 0.25)
         Estimate(value=0.5, low=0.25, high=0.75, level=0.95, method='')

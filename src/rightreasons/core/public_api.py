@@ -145,9 +145,11 @@ def list_public_packages() -> list[str]:
 
 
 def list_public_names() -> dict[str, str]:
-    """Return every public name with its path below `rightreasons`, as the stubs list them.
+    """List the public names of the package and its subpackages, from their stubs.
 
-    A name that the package itself exports has that path, even if a subpackage exports it too.
+    Returns:
+        Name -> its path below `rightreasons`, such as "calibration.smooth_ece". A name that the
+        package itself exports has the shorter path, even if a subpackage exports it too.
     """
     stub = _PACKAGE_FOLDER / "__init__.pyi"
     paths = {name: name for _, name in _EXPORT.findall(stub.read_text("utf-8"))}

@@ -51,7 +51,7 @@ def join_parts(parts: Sequence[str]) -> str:
 
 
 def format_list(names: Sequence[object]) -> str:
-    """List names for a sentence: twelve at most, and how many there are.
+    """Join names for a sentence, at most twelve, with their number if there are more.
 
     Example:
         >>> format_list(["a", 2]), format_list(list("abcdefghijklmn"))
@@ -92,6 +92,10 @@ def suggest_similar_names(name: object, known_names: Iterable[str], n: int = 1) 
 def escape_name(text: object, max_chars: int = 80) -> str:
     r"""Return a name in one line of bounded length, with invisible characters escaped.
 
+    Args:
+        text: The name; anything but a text is converted by `str`.
+        max_chars: Maximum number of characters, before characters are escaped.
+
     Example:
         >>> escape_name("a\nb"), escape_name("x" * 99, max_chars=4)
         ('a\\nb', 'xxx…')
@@ -120,7 +124,9 @@ def _truncate(text: str, max_chars: int) -> str:
 def format_value(value: object, max_chars: int = 80) -> str:
     r"""Return a value for a message: its `repr` in one line of bounded length.
 
-    A long table is described by its type and shape.
+    Args:
+        value: Any value. A long table is described by its type and shape.
+        max_chars: Maximum number of characters.
 
     Example:
         >>> import numpy as np
@@ -146,7 +152,14 @@ def format_value(value: object, max_chars: int = 80) -> str:
 
 
 def find_paragraph(text: str, heading: str) -> str:
-    """Return the end of a text from its paragraph with a heading on; "" without this heading.
+    """Return a text from a heading to its end.
+
+    Args:
+        text: The text.
+        heading: The words with which the paragraph begins.
+
+    Returns:
+        The end of the text; "" if the heading does not occur.
 
     Example:
         >>> find_paragraph("About films. Note: one is left out.", "Note:")

@@ -107,6 +107,9 @@ def is_original_first(spec: Mapping[str, Any]) -> bool:
 def get_expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of an expectation, without the fields that all expectations have.
 
+    Args:
+        spec: The expectation, as in the suite. Parameters that are null count as missing.
+
     Example:
         >>> spec = {"name": "equal", "value": 1, "where_first": {"is": [0]}}
         >>> get_expectation_parameters(spec)

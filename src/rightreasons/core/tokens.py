@@ -260,7 +260,12 @@ def find_piece_style(vocabulary: Iterable[str]) -> str:
 
 
 def strip_marks(token: str, style: str) -> str:
-    """Remove the marks of a style from a token, and decode byte-level letters into text.
+    """Return the text of a token, without the mark of a word's beginning or continuation.
+
+    Args:
+        token: The token. Tokens of the style "byte_level" have one letter for each byte, which is
+            decoded.
+        style: One of `PIECE_STYLES`.
 
     Example:
         >>> strip_marks("##ing", "wordpiece"), strip_marks("▁the", "metaspace")

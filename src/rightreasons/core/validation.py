@@ -253,7 +253,7 @@ def check_fraction(value: object, name: str, *, open_ends: bool = False) -> floa
 
 
 def check_bool(value: object, name: str) -> bool:
-    """Check a flag."""
+    """Check an option that is True or False, and return it as bool; otherwise raise OptionTypeError."""
     if not isinstance(value, (bool, np.bool_)):
         raise OptionTypeError(
             f"Expected `{name}` to be True or False, but got {describe_kind(value)}.", option=name

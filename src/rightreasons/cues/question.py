@@ -213,10 +213,18 @@ def list_item_figures(m: CuesMeasurement) -> Iterator[ItemFigure]:
 
 
 def _make_accuracy_figure(kind: str) -> Figure:
-    """Return the figure of the accuracy on the items of one kind, "easy" or "hard"."""
+    """Return the figure of the accuracy on the items of one kind, "easy" or "hard".
+
+    It has no value if all items are of one kind.
+    """
+    key = f"{kind}_accuracy"
+
+    def get_estimate(m: CuesMeasurement) -> Estimate | None:
+        return None if m.gap is None else get_accuracy(m, key)
+
     return Figure(
-        f"{kind}_accuracy",
-        lambda m: m.gap and get_accuracy(m, f"{kind}_accuracy"),
+        key,
+        get_estimate,
         GAP,
         better="higher",
         n=lambda m: getattr(m.gap, f"n_{kind}"),

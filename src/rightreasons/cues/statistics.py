@@ -191,8 +191,9 @@ def cue_statistics(  # noqa: PLR0913
         low,
         high,
     )
+    returned_columns = [column[:top].tolist() for column in columns]
     rows = []
-    for cue, *figures in zip(*(column[:top].tolist() for column in columns), strict=True):
+    for cue, *figures in zip(*returned_columns, strict=True):
         rows.append(Cue(table.names[cue], *figures))
     return CueStatistics(
         cues=tuple(rows),

@@ -280,7 +280,13 @@ class KernelModule:
         return types
 
     def _read_class_column(self, name: str, value: Any, values: Any) -> ClassColumn:
-        """Return an input with the class names that it contains."""
+        """Return an input together with the names of the classes that it contains.
+
+        Args:
+            name: Name of the input.
+            value: The input as it was passed, such as a table with a column per class.
+            values: The same input as an array or a list.
+        """
         return ClassColumn(
             name=name,
             values=values,

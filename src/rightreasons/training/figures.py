@@ -85,7 +85,11 @@ class Classification(Family):
         self._average = check_one_of(options.get("average", "macro"), AVERAGES, "average")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute accuracy and F1 of the labeled items."""
+        """Compute accuracy and F1 of the labeled items.
+
+        Returns:
+            {"accuracy": ..., "f1": ...}.
+        """
         top = evaluation.top
         result = classification_scores(
             top.predicted,
@@ -120,7 +124,11 @@ class ProperScores(Family):
     figure_names = ("brier", "nll", "loss")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the Brier score and the log loss of the labeled items, as far as requested."""
+        """Compute the Brier score and the log loss of the labeled items.
+
+        Returns:
+            {"brier": ..., "nll": ..., "loss": ...}, as far as requested by `names`.
+        """
         figures: Figures = {}
         if "brier" in names:
             figures["brier"] = brier_score(evaluation.top).brier
@@ -140,7 +148,11 @@ class TopLabelStatistics(Family):
     figure_names = tuple(STATISTICS)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the requested figures of confidence and correctness of the labeled items."""
+        """Compute figures of the confidence and the correctness of the labeled items.
+
+        Returns:
+            Those of `STATISTICS` that are requested by `names`, such as {"auroc": ...}.
+        """
         figures: Figures = {}
         for name in self.figure_names:
             if name in names:
@@ -162,7 +174,11 @@ class HumanCalibration(Family):
         self._votes = self._kernel_options.pop("human_votes")
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compare the probabilities of the labeled items with the votes of people."""
+        """Compare the probabilities of the labeled items with the votes of people.
+
+        Returns:
+            {"dist_ce": ..., "ent_ce": ..., "rank_cs": ...}.
+        """
         result = human_calibration(
             evaluation.labeled_logits,
             evaluation.take_labeled(self._votes, "human_votes"),
@@ -228,7 +244,11 @@ class ChoiceParalysis(Family):
             )
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compare each item with its perturbed version, which has additional choices."""
+        """Compare each item with its perturbed version, which has additional choices.
+
+        Returns:
+            {"choice_paralysis": ..., "restricted_drop": ..., "perturbed_accuracy": ...}.
+        """
         # The probe leaves out items with equal choices, so that the originals are selected.
         original = evaluation.select(self._sets.sources[ADDED_CHOICES])
         perturbed = evaluation.probes[ADDED_CHOICES]
@@ -255,7 +275,11 @@ class EasyHardGap(Family):
     required_names = ("easy",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the accuracy on Easy items, on Hard items, and their difference."""
+        """Compute the accuracy on Easy and on Hard items, and their difference.
+
+        Returns:
+            {"easy_hard_gap": ..., "easy_accuracy": ..., "hard_accuracy": ...}.
+        """
         # The p-value is not logged: one permutation is the least that the kernel takes.
         result = easy_hard_gap(
             evaluation.top.predicted,
@@ -275,7 +299,11 @@ class ShortcutTradeoff(Family):
     required_names = ("cued",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the share of predictions that rely on shortcuts, and the score per such share."""
+        """Compute the share of predictions that rely on shortcuts, and the score per such share.
+
+        Returns:
+            {"shortcut_tradeoff": ..., "shortcut_rate": ...} of the labeled items.
+        """
         result = shortcut_tradeoff(
             evaluation.top.predicted,
             evaluation.top.labels,
@@ -295,7 +323,11 @@ class ContrastConsistency(Family):
     required_names = ("groups",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the share of contrast sets that are predicted correctly as a whole, and accuracies."""
+        """Compute the share of contrast sets whose items are all predicted correctly.
+
+        Returns:
+            {"contrast_consistency": ..., "original_accuracy": ..., "contrast_accuracy": ...}.
+        """
         # Without it, the first item of each set is the original, as in the module.
         is_original = self.options.get("is_original")
         if is_original is not None:

@@ -46,7 +46,11 @@ class Figures(Metric):  # type: ignore[misc]
         self.add_state("labels", default=[], dist_reduce_fx="cat")
 
     def update(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
-        """Keep the logits (B, K) and labels (B,) of a batch; items with the label -100 are ignored.
+        """Store the logits and labels of a batch until `compute`.
+
+        Args:
+            logits: (B, K) logits.
+            labels: (B,) labels; items with the label -100 are ignored.
 
         Raises:
             ValueError: If other batches have another number of classes or choices.

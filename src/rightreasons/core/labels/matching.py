@@ -54,7 +54,11 @@ class LabelMatch(Result):
 
 
 def describe_match(rule: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return a match in words, with ten pairs at most.
+    """Return a match of names with classes in words, with ten pairs at most.
+
+    Args:
+        rule: Rule of the match, such as "by number".
+        pairs: Each name with the name of its class.
 
     Example:
         >>> describe_match("by number", [("0", "bad"), ("1", "good")])
@@ -330,9 +334,13 @@ def match_columns(
 
 
 def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
-    """Return the value of an option that renames labels, with "?" for a class that is in doubt.
+    """Return a value of an option that renames labels to classes, as an example for the user.
 
-    A label that only one class begins with is taken for this class, if it is the only one.
+    A label gets the class that it abbreviates, if that is beyond doubt, and otherwise "?".
+
+    Args:
+        names: The labels.
+        classes: Names of the classes.
 
     Example:
         >>> describe_renaming(["c", "e", "other"], ["entailment", "neutral", "contradiction"])

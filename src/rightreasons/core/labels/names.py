@@ -44,14 +44,14 @@ def fold_name(name: str) -> str:
 
 
 def parse_names(names: Sequence[str], subject: str) -> tuple[str, ...]:
-    """Return a list of texts as a tuple.
+    """Check that names are an ordered collection of texts, and return them as a tuple.
 
     Args:
-        names: The list.
+        names: The names.
         subject: What the names are, for errors.
 
     Raises:
-        TypeError: If this is not an ordered collection of texts.
+        TypeError: If they are something else, such as a set or a single text.
     """
     # The order of a set means nothing, and a text is a list of letters.
     is_ordered = isinstance(names, Iterable) and not isinstance(names, (str, Mapping, Set))
