@@ -1,6 +1,7 @@
 """Orders of items, and the codes of their values."""
 
 import numpy as np
+import pandas
 import pyarrow
 import pytest
 
@@ -87,3 +88,11 @@ def test_a_column_equals_sequences_of_its_values_only():
     assert column == ["a", "b"]
     assert column == LazyArrowColumn(pyarrow.array(["a", "b"]))
     assert column not in (["a"], ["a", "c"], {"a", "b"}, 2)
+
+
+def test_a_series_with_missing_numbers_is_numbered():
+    codes, distinct = factorize(pandas.Series([1.0, None, 1.0]))
+
+    assert codes.tolist() == [0, 1, 0]
+    assert distinct[0] == 1.0
+    assert np.isnan(distinct[1])

@@ -274,6 +274,10 @@ def factorize(values: Any) -> tuple[Integers, list[Any]]:
         return _factorize_arrow(values.arrow)
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
         return _factorize_array(values)
+    # A pandas Series makes new objects each time it is read. NaN is found in a dictionary only as the
+    # same object, so the values are read once.
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        values = list(values)
     # A dictionary keeps the order in which its keys were added.
     code_by_value: dict[Any, int] = {}
     for value in values:
