@@ -235,47 +235,78 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
     All items of a cluster share one uniform random number u. An item has the event if its score is
     above u: with the probability that its score states, and together with its cluster.
 
-    An exact draw needs a pass over all items. If all draws would take too long, the model is
-    simulated fewer times. A draw then takes the events of each of many random groups of clusters
-    from another simulation.
-
     Args:
         sample: The pairs of one class, with clusters.
         resampling: Number of draws R and seed.
 
     Returns:
-        (R, M) numbers of events; not whole numbers if simulations are combined.
+        (R, M) numbers of events. They are not whole numbers if there are too many items to simulate
+        each draw; see `_combine_simulations`.
     """
     # The second seed keeps these draws independent of the resamples.
     rng = np.random.default_rng([resampling.seed, 6])
     columns = next(sample.columns)
-    scores = columns.scores
-    bins = columns.bins
     clusters = columns.clusters
     if clusters is None:
         raise ValueError("Expected pairs with clusters, but they are independent.")
-    n_clusters = int(clusters.max()) + 1
-    n_bins = sample.n_bins
     n_draws = resampling.resamples
+    n_clusters = int(clusters.max()) + 1
     n_simulations = max(
         MIN_SIMULATIONS,
-        MAX_EXACT_DRAWS // len(scores),
+        MAX_EXACT_DRAWS // len(columns.scores),
         math.ceil(MIN_GROUP_SIMULATIONS / n_clusters),
     )
-    if n_simulations >= n_draws:
-        return _simulate_events(
-            scores=scores,
-            cells=bins,
-            n_cells=n_bins,
+    if n_simulations < n_draws:
+        return _combine_simulations(
+            scores=columns.scores,
+            bins=columns.bins,
+            n_bins=sample.n_bins,
             clusters=clusters,
-            n_simulations=n_draws,
+            n_simulations=n_simulations,
+            n_draws=n_draws,
             rng=rng,
         )
+    return _simulate_events(
+        scores=columns.scores,
+        cells=columns.bins,
+        n_cells=sample.n_bins,
+        clusters=clusters,
+        n_simulations=n_draws,
+        rng=rng,
+    )
 
-    # Simulate the events of each bin within each group of clusters.
+
+def _combine_simulations(
+    scores: Floats,
+    bins: Positions,
+    n_bins: int,
+    clusters: Positions,
+    n_simulations: int,
+    n_draws: int,
+    rng: Generator,
+) -> Floats:
+    """Draw numbers of events of a calibrated model by combining a few simulations at random.
+
+    The clusters are divided into random groups, whose events are independent. A draw takes the
+    events of each group from a simulation that is selected at random for this group.
+
+    Args:
+        scores: (N,) probability of the event of each item.
+        bins: (N,) bin of each item.
+        n_bins: Number of bins M.
+        clusters: (N,) number of the cluster of each item.
+        n_simulations: Number of simulations S of all items.
+        n_draws: Number of draws R.
+        rng: Source of randomness.
+
+    Returns:
+        (R, M) numbers of events.
+    """
+    n_clusters = int(clusters.max()) + 1
     max_groups = math.ceil(MIN_GROUP_SIMULATIONS / n_simulations)
     n_groups = min(n_clusters, max_groups)
     group_of_cluster = _draw_groups(n_clusters, n_groups, rng)
+    # A cell is a bin of a group.
     cells = group_of_cluster[clusters] * n_bins + bins
     events = _simulate_events(
         scores=scores,
@@ -286,7 +317,7 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
         rng=rng,
     )
     events = events.reshape(n_simulations, n_groups, n_bins)
-    # Deviations from the mean of n simulations have a variance that is too small by (n - 1) / n.
+    # Deviations from the mean of S simulations have a variance that is too small by (S - 1) / S.
     deviations = events - events.mean(axis=0)
     deviations *= np.sqrt(n_simulations / (n_simulations - 1))
 

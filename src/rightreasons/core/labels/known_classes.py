@@ -182,11 +182,11 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
         ValueError: If a label is none of the headings.
     """
     numbers = values.numbers
-    # A first number that the user gave says that numbers are positions, not names.
     has_words = len(numbers) < len(values.label_by_text)
-    are_names = (
-        values.first is None and NameIndex.find(values.label_by_text, known_names) is not None
-    )
+    # Headings such as "1" and "2" are names of labels, unless the user said where numbers begin.
+    are_names = False
+    if values.first is None:
+        are_names = NameIndex.find(values.label_by_text, known_names) is not None
     if not numbers or has_words or are_names:
         return find_known_classes(values, known_names)
 
@@ -195,12 +195,13 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
     if heading_numbers and values.first is not None:
         # The columns may count from 0, and the labels from 1.
         shift = min(heading_numbers) - values.first
-    if not {number + shift for number in numbers.values()} <= set(heading_numbers):
+    shifted_numbers = {number + shift for number in numbers.values()}
+    if not shifted_numbers <= set(heading_numbers):
+        shown_numbers = format_list(sorted(set(numbers.values())))
         raise OptionError(
             f"Expected labels in words in {values.source}, as the columns of scores are "
-            f"{format_list(known_names)}, but they are {format_list(sorted(set(numbers.values())))}"
-            ": the order of columns says nothing; `label_names` gives the names in the order of "
-            "the numbers.",
+            f"{format_list(known_names)}, but they are {shown_numbers}: the order of columns says "
+            "nothing; `label_names` gives the names in the order of the numbers.",
             option="label_names",
         )
     id_by_text = {}

@@ -86,7 +86,8 @@ def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
         return BY_NAME
     if fold_name(value) == fold_name(label):
         return BY_FOLDED_NAME
+    if column.how == BY_NUMBER:
+        # For example, "by number, as the labels count from 1".
+        return f"{column.how}, as {column.reason}" if column.reason else column.how
     # A number among words, such as 1 next to "yes".
-    if column.how != BY_NUMBER:
-        return column.reason or "by the number that stands for the name"
-    return f"{column.how}, as {column.reason}" if column.reason else column.how
+    return column.reason or "by the number that stands for the name"
