@@ -50,4 +50,6 @@ class ConfidenceOptions(Options):
     confidence_column: str | None = option(
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
-    correct_column: str | None = option(None, "Column of the correctness of the answer: 1 or 0.")
+    correct_column: str | None = option(
+        None, "Column that states whether the answer is correct, 1 or 0."
+    )

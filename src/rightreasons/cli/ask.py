@@ -249,7 +249,7 @@ def behavior(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="One model: a folder, a hub id or the address of a server.",
+            help="A model: a folder, a hub id or the address of a server.",
             metavar="MODEL",
             show_default=False,
         ),
@@ -257,7 +257,9 @@ def behavior(
     suite: SuiteName,
     predictions: Annotated[
         Path | None,
-        typer.Option(help="Table of predictions in the suite's order, instead of a model."),
+        typer.Option(
+            help="Table of predictions in the order of the suite, to test instead of a model."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = BEHAVIOR_FOLDER,
     **declared: Any,

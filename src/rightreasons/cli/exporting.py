@@ -53,7 +53,7 @@ class ExportOptions(Options):
         None, "multiple_choice or classification; by default the task of the data.", choices=TASKS
     )
     reasons: bool = option(
-        False, "Write the arms of the question about reasons: plain, neutral, and hints."
+        False, "Export the arms of the question about reasons: plain, neutral, and hints."
     )
     questions: tuple[str, ...] = option(
         (),
@@ -64,7 +64,9 @@ class ExportOptions(Options):
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
-    split: str | None = option(None, "Split; by default the first of test, validation and dev.")
+    split: str | None = option(
+        None, "Split to export; by default the first of test, validation and dev."
+    )
 
 
 @declared_command(

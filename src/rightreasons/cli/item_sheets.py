@@ -63,7 +63,7 @@ def read(
     sheets: Annotated[
         list[Path],
         typer.Argument(
-            help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False
+            help="Sheets of the raters, at least two.", metavar="SHEETS", show_default=False
         ),
     ],
     source: SourceOptions,
@@ -129,7 +129,9 @@ def write_mirrors(
             "--all", help="Write all items, not only those whose cues give the answer away."
         ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("to-mirror.csv"),
+    out: Annotated[Path, typer.Option(help="Path of the .csv file to write.")] = Path(
+        "to-mirror.csv"
+    ),
 ) -> None:
     """Write a worksheet of the items whose choices give the answer away, for new prompts.
 
@@ -172,7 +174,9 @@ def read_mirrors(
     source: SourceOptions,
     settings: AuditOptions,
     split: Split = None,
-    out: Annotated[Path, typer.Option(help="The .jsonl file to write.")] = Path("balanced.jsonl"),
+    out: Annotated[Path, typer.Option(help="Path of the .jsonl file to write.")] = Path(
+        "balanced.jsonl"
+    ),
 ) -> None:
     """Read the new prompts, and write each item with its mirror.
 

@@ -35,7 +35,7 @@ def labels() -> None:
 @LABELS.command("write")
 def write(
     report: ReportFolder,
-    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("labels.csv"),
+    out: Annotated[Path, typer.Option(help="Path of the .csv file to write.")] = Path("labels.csv"),
     seed: Annotated[int, typer.Option(help="Seed of the controls.", min=0)] = 0,
     controls: Annotated[
         int | None,
@@ -65,7 +65,9 @@ def read(
     sheet: Annotated[
         Path, typer.Argument(help="The reviewed sheet.", metavar="SHEET", show_default=False)
     ],
-    out: Annotated[Path, typer.Option(help="The .yaml file to write.")] = Path("labels.yaml"),
+    out: Annotated[Path, typer.Option(help="Path of the .yaml file to write.")] = Path(
+        "labels.yaml"
+    ),
     page: PageFolder = None,
 ) -> None:
     """Read the decisions, show the accuracy before and after, and write a file for --known-issues."""

@@ -124,7 +124,8 @@ def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOp
 def cues(
     dataset: Dataset,
     split: Annotated[
-        str | None, typer.Option(help="The split; by default train or the first with labels.")
+        str | None,
+        typer.Option(help="Split to use; by default train, or the first split with labels."),
     ] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
     **declared: Any,

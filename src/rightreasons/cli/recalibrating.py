@@ -48,11 +48,16 @@ def recalibrate(
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
-    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
+    out: Annotated[Path, typer.Option(help="Path of the .csv file to write.")] = Path(
+        "recalibrated.csv"
+    ),
     save: Annotated[
         Path | None,
         typer.Option(
-            help="The .json file for the recalibrator, which load_recalibrator applies to new scores."
+            help=(
+                "Path of the .json file for the recalibrator, which load_recalibrator applies to "
+                "new scores."
+            )
         ),
     ] = None,
     report: Annotated[

@@ -177,7 +177,7 @@ DEVELOPER_EXTRAS = ("dev", "peers", "parity")
 
 @COMMANDS["doctor"].command()
 def doctor() -> None:
-    """List what is installed, and which extras are missing."""
+    """Show what is installed, and which extras are missing."""
     # The first line is what a bug report needs.
     versions = f"{rightreasons.__version__}, Python {platform.python_version()}"
     rows = [("ok", "rightreasons", versions)]

@@ -28,7 +28,7 @@ def serve(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(help="Port on this machine; 0 for a free one.", min=0, max=65535)
+        int, typer.Option(help="Port on this machine; 0 selects a free port.", min=0, max=65535)
     ] = 0,
 ) -> None:
     """Show a report with a text box, in which you can edit a text and see the new prediction.

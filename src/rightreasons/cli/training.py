@@ -222,7 +222,7 @@ def run(
 def collect(
     folder: PlanFolder,
     out: Annotated[
-        Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")
+        Path | None, typer.Option(help="JSON file to write; by default PLAN/collected.json.")
     ] = None,
     page: PageFolder = None,
 ) -> None:

@@ -30,7 +30,7 @@ class LabelOptions(Options):
     label_column: str | None = option(None, "Column of the labels, or of the correct choice.")
     first_label: int | None = option(
         None,
-        "Number of the first label, 0 or 1; by default it follows from the labels.",
+        "Number of the first label, 0 or 1; by default inferred from the labels.",
         minimum=0,
         maximum=1,
     )
@@ -52,10 +52,10 @@ class SourceOptions(DataOptions):
 
     config: str | None = option(None, "Configuration of the dataset.")
     prompt_column: str | None = option(
-        None, "Comma-separated columns of the prompts of multiple-choice items."
+        None, "Comma-separated columns that make up the prompt of a multiple-choice item."
     )
     choices_column: str | None = option(
-        None, "Column that lists the choices, or one per choice, comma-separated."
+        None, "Column that lists the choices, or comma-separated columns with one choice each."
     )
 
     def source(self, task: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class RowOptions(Options):
         "Path of the records in a JSON document, such as results.results, or sheet of a workbook.",
     )
     line_format: str | None = option(
-        None, "Columns of a file of plain lines in their order, such as 'label text'."
+        None, "Columns of a file of plain lines, in order, such as 'label text'."
     )
 
 
@@ -213,7 +213,9 @@ class ScoreOptions(Options):
     confidence_column: str | None = option(
         None, "Column of the confidence in the given answer, instead of scores."
     )
-    correct_column: str | None = option(None, "Column of the correctness of the answer: 1 or 0.")
+    correct_column: str | None = option(
+        None, "Column that states whether the answer is correct, 1 or 0."
+    )
     scores: str | None = option(
         None,
         "Kind of the scores; by default according to the column names, or else probabilities.",
@@ -282,7 +284,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
         "Device of the model, such as cpu or cuda:0, or auto for all GPUs; by default a GPU if there is one.",
     )
     dtype: str | None = option(
-        None, "Type of the weights, such as bfloat16; by default that of the checkpoint."
+        None, "Type of the weights, such as bfloat16; by default the type of the checkpoint."
     )
     target: str | None = option(
         None,
@@ -290,10 +292,10 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
         "are audited separately.",
     )
     batch_size: int | None = option(
-        None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1
+        None, "Items per batch; by default 32, and up to 256 on a GPU.", minimum=1
     )
     # Statistics.
-    n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
+    n_resamples: int = option(1000, "Number of resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
     # What is done if items cost money, or fail.
@@ -345,5 +347,5 @@ class StoredOptions(ScoreOptions):
         "Folder or server address of a model that parses the unreadable answers of a log.",
     )
     judge_model: str | None = option(
-        None, "Name of that model on its server; by default the only one."
+        None, "Name of the judge on its server; by default the only model of the server."
     )

@@ -47,7 +47,7 @@ class Wording(Options):
         "Template of the question, in jinja. Fields: text, text_pair, label_words; prompt, choices; "
         "and options, one answer per line.",
     )
-    system: str | None = option(None, "System prompt: instructions before everything else.")
+    system: str | None = option(None, "System prompt, which comes before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
     style: str = option(
         "auto",
@@ -116,7 +116,8 @@ class Prompt(Wording):
     )
     pattern: str | None = option(
         None,
-        "Regular expression of the answer in a generated text, in its first group if it has one.",
+        "Regular expression that finds the answer in a generated text; the answer is its "
+        "first group, if it has one.",
     )
     repair: str = option(
         "auto",
@@ -139,7 +140,8 @@ class Prompt(Wording):
     )
     temperature: float | None = option(
         None,
-        "Temperature of generated answers; by default 0 for one per item, and 1 for several.",
+        "Temperature of generated answers; by default 0 for one answer per item, and 1 for "
+        "several.",
         minimum=0.0,
     )
     top_p: float = option(

@@ -39,7 +39,7 @@ class ReasonsOptions(QuestionOptions):
         "conversation.",
     )
     judge_model: str | None = option(
-        None, "Name of the second model on its server; by default the only one."
+        None, "Name of the second model on its server; by default the only model of the server."
     )
 
     def passes(self, context: Any) -> float:

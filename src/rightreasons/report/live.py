@@ -381,7 +381,7 @@ def serve(
         report: Folder of a report on a classifier of texts.
         *models: Models, as `as_scorer` takes them, whose predictions are shown side by side. By
             default, the audited model, if the report names a folder or a hub id.
-        port: Port on this machine; 0 for a free one.
+        port: Port on this machine; 0 selects a free port.
         tell: Called with the address of the page.
 
     Raises:

@@ -56,7 +56,8 @@ class DetectorOptions(Options):
     kinds: str = option("rightreasons", "Rules of the token categories.", choices=TOKEN_KINDS)
     stop_words: str = option(
         "rightreasons",
-        "List of English stop words: that of this package, or nltk for that of the paper.",
+        "List of English stop words: rightreasons for the list of this package, or nltk for "
+        "the list of the paper.",
         choices=STOP_WORD_LISTS,
     )
     n_frequency_bins: int = option(

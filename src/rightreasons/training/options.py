@@ -101,4 +101,4 @@ class SplitOptions(Options):
     learning_rate: float = option(5e-5, "Peak learning rate.")
     batch_size: int = option(16, "Items per batch.", minimum=1)
     max_length: int = option(64, "Maximum number of tokens per choice.", minimum=4)
-    seed: int = option(0, "Seed of the first model; run r has seed + r.")
+    seed: int = option(0, "Seed of the first model; each further run adds 1.")

@@ -278,7 +278,7 @@ class FisherOptions(Options):
     tolerance: float = option(
         1e-4, "Relative residual at which power iteration stops.", minimum=0.0
     )
-    max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
+    max_iterations: int = option(100, "Maximum number of rounds of power iteration.", minimum=1)
 
     def _check(self) -> None:
         if self.spectrum and self.method == "power":

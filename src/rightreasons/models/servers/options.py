@@ -27,7 +27,7 @@ class ServerOptions(Options):
     """How an OpenAI-compatible server is asked."""
 
     server_model: str | None = option(
-        None, "Name of the model on the server; by default the only one that the server lists."
+        None, "Name of the model on the server; by default the only model that the server lists."
     )
     key_variable: str = option(
         "OPENAI_API_KEY",
