@@ -97,6 +97,8 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
         config: A configuration of the data set.
         options: The fields of `TextOptions`, each of which may be given as a keyword:
             - split: A split; None for all of them.
+            - where: An expression over the columns that selects rows. If None, all rows are read.
+            - rows: The path of the records in a JSON document, or the sheet of a workbook.
             - text_column: The column of the texts; None for the first usual name (text, sentence, content, …). A dotted
               name is a field of the objects in a column: `question.stem`.
             - text_pair_column: The column of the second texts; None for the partner of a usual first name (sentence1
