@@ -202,7 +202,7 @@ class Contents(Mapping[str, Content]):
         return sorted(texts, key=lambda name: self[name].n_letters, reverse=True)
 
     def list_classes(self, names: Iterable[str]) -> list[str]:
-        """Return the columns whose values repeat as those of classes do."""
+        """Return those of some columns whose values repeat as those of classes do, and are no texts."""
         columns = []
         for name in names:
             content = self[name]

@@ -508,11 +508,11 @@ def _match_label_columns(table: datasets.Dataset, names: Sequence[str]) -> dict[
 
 
 def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:
-    """Return whether cells are lists of 0 and 1, one for each label."""
+    """Return whether all cells are lists of 0 and 1, with one number for each label."""
     for cell in cells:
         if not isinstance(cell, list) or len(cell) != n_labels:
             return False
-        if not {*cell} <= {0, 1}:
+        if not set(cell) <= {0, 1}:
             return False
     return True
 

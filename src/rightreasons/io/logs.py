@@ -450,7 +450,14 @@ def _select_known(columns: Mapping[str, Any], values: Sequence[Any]) -> LogColum
 
 
 def warn_of_excluded(n_excluded: int, n_samples: int, log_name: str, reason: str) -> None:
-    """Warn of samples that are left out, unless there are none."""
+    """Warn of samples that are left out, unless there are none.
+
+    Args:
+        n_excluded: Number of samples that are left out.
+        n_samples: Number of all samples.
+        log_name: Name of the file.
+        reason: A phrase that says why, such as "have no score".
+    """
     if n_excluded:
         warnings.warn(
             f"{n_excluded:,} of {n_samples:,} samples of {log_name} {reason} and are left out.",

@@ -304,7 +304,10 @@ class _TextRoleFinder:
         return self._propose_labels()
 
     def _find_usual_pair(self) -> tuple[Role, ...]:
-        """Return the roles of texts and second texts whose headings belong together."""
+        """Return the roles of texts and second texts by two headings that belong together.
+
+        For example, "premise" and "hypothesis"; () if the table has no such pair.
+        """
         for text_heading, pair_heading in PAIR_HEADINGS:
             text = find_usual_column(self.names, (text_heading,))
             pair = find_usual_column(self.names, (pair_heading,))
@@ -618,13 +621,21 @@ class _TextRoleFinder:
     def _make_missing_error(
         self, subject: str, headings: Sequence[str], option: str, candidates: Sequence[str]
     ) -> OptionError:
-        """Return the error of a role that no column has, with the columns that may have it."""
+        """Return the error for a role that no column has.
+
+        Args:
+            subject: What the column would hold, such as "labels".
+            headings: Its usual headings, of which the message names three.
+            option: The option that names it.
+            candidates: Columns that may have the role, which the message names if there are several.
+        """
         question = ""
         if len(candidates) > 1:
             question = f", of which {_quote_names(candidates)} may hold them"
+        names = format_list([*self.names, *self.field_names])
         return OptionError(
             f"Expected a column with the {subject} in {self.source_name}, such as {', '.join(headings[:3])}, but its "
-            f"columns are {format_list([*self.names, *self.field_names])}{question}; name it with "
+            f"columns are {names}{question}; name it with "
             f"{option}={describe_missing_heading(self.table)}.",
             option=option,
         )

@@ -85,7 +85,13 @@ def get_max_bytes(path: Path) -> int:
 
 
 def make_size_error(path: Path, source_name: str, max_bytes: int) -> ValueError:
-    """Return the error for a file that holds more than it may."""
+    """Return the error for a file that unpacks to more bytes than it may.
+
+    Args:
+        path: The file.
+        source_name: What it is called in errors.
+        max_bytes: The number of bytes that it may unpack to.
+    """
     n_bytes = path.stat().st_size
     return ValueError(
         f"Expected {source_name}, which has {n_bytes:,} bytes, to hold at most {max_bytes:,}, but "

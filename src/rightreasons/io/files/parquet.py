@@ -93,12 +93,16 @@ def _check_columns(file: pa.parquet.ParquetFile, source_name: str) -> None:
 
 
 def _count_values(metadata: pa.parquet.FileMetaData) -> int:
-    """Return how many values a file has by its footer, those inside lists included."""
+    """Return the number of values in all columns of a file, those inside lists included.
+
+    Args:
+        metadata: The footer of the file, with the number for each column of each group of rows.
+    """
     n_values = 0
     for group_number in range(metadata.num_row_groups):
         group = metadata.row_group(group_number)
-        for number in range(group.num_columns):
-            n_values += group.column(number).num_values
+        for column_number in range(group.num_columns):
+            n_values += group.column(column_number).num_values
     return n_values
 
 

@@ -105,7 +105,13 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
 
 
 def _check_characters(form: FileForm) -> None:
-    """Check that the separator and the quotation mark are single characters."""
+    r"""Check that the separator and the quotation mark that options give are single characters.
+
+    A tab may be written as "\t", and no quotation mark as "none".
+
+    Raises:
+        OptionError: If one is longer.
+    """
     for option in ("separator", "quote"):
         character = getattr(form, option)
         if character in (None, "none", "\\t"):
@@ -491,7 +497,8 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
     quote = _get_quote(form)
     if not quote or not table.num_rows:
         return
-    # Marks within a cell are doubled in the file.
+    # The last bytes of the file are compared with the last cell, written with an open quotation mark
+    # and with a closed one. Marks within a cell are doubled in the file.
     text = str(table[-1][-1]).replace(quote, 2 * quote)
     encoding = str(form.encoding).removesuffix("-sig")
     open_cell = f"{quote}{text}".encode(encoding)
