@@ -133,6 +133,8 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
             "contains only items",
         ),
         (("--reasons",), "contains only items"),
+        (("--questions", "ways"), "contains only items"),
+        (("--hints", "metadata"), "contains only items"),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):

@@ -170,9 +170,15 @@ def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]
 
 
 def _compute_f1(prediction: str, reference: str) -> float:
-    """Return the token F1 of two normalized texts."""
+    """Return the token F1 of a predicted answer, in [0, 1].
+
+    Args:
+        prediction: Normalized answer.
+        reference: Normalized correct answer.
+    """
     predicted_words = prediction.split()
     reference_words = reference.split()
+    # Words are counted with repetition, as multisets.
     common = Counter(predicted_words) & Counter(reference_words)
     n_common = sum(common.values())
     if n_common == 0:
@@ -237,14 +243,21 @@ def equal(
     clean: str = "none",
     accept: Mapping[str, Sequence[int]] | None = None,
 ) -> Results:
-    """Expect the label of each example, or one fixed answer; NaN for an example without a label.
+    """Expect the label of each example, or one fixed answer.
 
     Args:
-        answers: Answers to the examples.
+        answers: n answers to the examples.
         value: Expected answer to all examples; None for the label of each example.
         clean: Normalization of both texts before they are compared, as in `normalize_answer`.
         accept: Class label, as a text -> all classes that are correct for it, such as neutral and
             positive for "not negative"; None if only the label is correct.
+
+    Returns:
+        (n,) 1 for an expected answer, 0 for another one, NaN for an example without a label.
+
+    Raises:
+        TypeError: If answers are texts, but the expected ones are classes.
+        ValueError: If there are no labels, or they are texts and the answers are classes.
     """
     labels = answers.labels
     if value is not None:
@@ -258,13 +271,24 @@ def equal(
         results = _compare_classes(answers.predictions, labels)
         return _accept_classes(results, answers.predictions, labels, accept or {})
     if isinstance(value, int):
-        # A number is no text: this raises the error that says so.
+        # The answers are texts: asking for classes raises the error that says so.
         answers.get_classes()
     return _compare_texts(answers.predictions, labels, clean)
 
 
 def _compare_classes(predictions: NDArray[np.int64], labels: Any) -> Results:
-    """Return which predicted classes are the label; NaN for a label of -1 or None."""
+    """Compare predicted classes with labels.
+
+    Args:
+        predictions: (n,) predicted classes.
+        labels: n labels. Data sets have -1, and suites None, for an example without one.
+
+    Returns:
+        (n,) 1 for a prediction that is the label, 0 for another one, NaN for an example without a label.
+
+    Raises:
+        ValueError: If a label is a text.
+    """
     numbers = [np.nan if label is None else label for label in labels]
     try:
         gold = np.array(numbers, dtype=np.float64)
@@ -273,7 +297,6 @@ def _compare_classes(predictions: NDArray[np.int64], labels: Any) -> Results:
         raise ValueError(
             f"Expected class labels to compare predicted classes with, but got {text!r}."
         ) from None
-    # Data sets have -1, and suites None, for an example without a label.
     is_unlabeled = np.isnan(gold) | (gold < 0)
     is_equal = (predictions == gold).astype(np.float64)
     return np.where(is_unlabeled, np.nan, is_equal)
@@ -285,16 +308,37 @@ def _accept_classes(
     labels: Any,
     accept: Mapping[str, Sequence[int]],
 ) -> Results:
-    """Return the results with a pass for each further class that is correct for a label."""
-    for label, classes in accept.items():
-        has_label = np.array([str(own_label) == label for own_label in labels])
-        results = np.where(has_label & np.isin(predictions, classes), 1.0, results)
+    """Count further classes as correct for some labels.
+
+    Args:
+        results: (n,) results for the labels themselves.
+        predictions: (n,) predicted classes.
+        labels: n labels.
+        accept: Label, as a text -> all classes that are correct for it: {"1": [1, 2]}.
+
+    Returns:
+        (n,) results, with 1 for each prediction that is accepted.
+    """
+    for accepted_label, classes in accept.items():
+        # Labels are compared as texts, because the keys of JSON are.
+        has_label = np.array([str(label) == accepted_label for label in labels])
+        is_accepted = has_label & np.isin(predictions, classes)
+        results = np.where(is_accepted, 1.0, results)
     return results
 
 
 def _compare_texts(predictions: Sequence[str], labels: Any, clean: str) -> Results:
-    """Return which predicted texts are the label after a normalization; NaN for a label of None."""
-    # Both texts are normalized, since a released label may hold articles and marks, too.
+    """Compare predicted texts with labels after a normalization of both.
+
+    Args:
+        predictions: n texts.
+        labels: n texts; None for an example without a label.
+        clean: Name of the normalization, as in `normalize_answer`.
+
+    Returns:
+        (n,) 1 for a prediction that is the label, 0 for another one, NaN for an example without a label.
+    """
+    # Labels are normalized as well, since a released label may have an article or a mark, too.
     results = []
     for text, label in zip(predictions, labels, strict=True):
         if label is None:
@@ -317,37 +361,60 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     A class label may differ if the probability of the first answer moved by at most `tolerance`.
     Texts have to be equal. If the `meta` of an example is (old, new), the expected text is the
     first answer with old replaced by new.
+
+    Args:
+        answers: n answers to the examples.
+        tolerance: Largest change of the probability that is no change of behavior.
+
+    Returns:
+        (n,) 1 for an answer that stays the same, 0 for one that changes.
     """
     first_rows = answers.first_rows
     if not isinstance(answers.predictions, np.ndarray):
         return _compare_with_first_text(answers, first_rows)
 
     first_classes = answers.predictions[first_rows]
-    is_held = answers.predictions == first_classes
+    is_same = answers.predictions == first_classes
     if answers.probabilities is not None:
         # A flip between two nearly equal probabilities is no change of behavior (CheckList).
         rows = np.arange(len(answers))
         confidence = answers.probabilities[rows, first_classes]
         first_confidence = answers.probabilities[first_rows, first_classes]
         movement = np.abs(confidence - first_confidence)
-        is_held |= movement <= check_number(tolerance, "tolerance", minimum=0)
-    return np.asarray(is_held, dtype=np.float64)
+        is_same |= movement <= check_number(tolerance, "tolerance", minimum=0)
+    return np.asarray(is_same, dtype=np.float64)
 
 
 def _compare_with_first_text(answers: Answers, first_rows: NDArray[np.int64]) -> Results:
-    """Return which texts are the first of their case, with the words replaced that `meta` names."""
-    changes = answers.meta
-    if changes is None:
-        changes = [None] * len(answers)
+    """Compare each answer in words with the answer to the first example of its case.
+
+    Args:
+        answers: n answers in words. If `meta` of an example is (old, new), the example has the words `new`
+            in place of `old`, and so should the answer.
+        first_rows: (n,) row of the first example of each case.
+
+    Returns:
+        (n,) 1 for an equal answer, 0 for another one.
+    """
+    replacements = answers.meta
+    if replacements is None:
+        replacements = [None] * len(answers)
     results = []
-    for text, first_row, change in zip(answers.predictions, first_rows, changes, strict=True):
-        expected = _replace_words(str(answers.predictions[first_row]), change)
+    rows = zip(answers.predictions, first_rows, replacements, strict=True)
+    for text, first_row, replacement in rows:
+        first_text = str(answers.predictions[first_row])
+        expected = _replace_words(first_text, replacement)
         results.append(float(text == expected))
     return np.array(results)
 
 
 def _replace_words(text: str, change: Any) -> str:
-    """Return a text with whole words replaced by a pair (old, new); None for no change."""
+    """Return a text with whole words replaced.
+
+    Args:
+        text: The text.
+        change: Pair (old words, new words); None or an empty sequence for no change.
+    """
     if not change:
         return text
     words, replacement = change
@@ -364,10 +431,17 @@ def monotonic(
     or above 1 - `tolerance` need not fall: NaN.
 
     Args:
-        answers: Answers to the examples.
+        answers: n answers to the examples.
         increasing: Whether the confidence should rise.
         tolerance: Largest allowed change in the opposite direction.
         label: Class whose probability counts; None for the answer to the first example of the case.
+
+    Returns:
+        (n,) 1 for a confidence that moves as expected, 0 for one that does not, NaN if the confidence in
+        the first example is at the end of its range.
+
+    Raises:
+        ValueError: If there are no probabilities, or none of the label.
     """
     first_rows = answers.first_rows
     probabilities = answers.get_probabilities()
@@ -377,22 +451,23 @@ def monotonic(
             f"Expected a label below {n_classes}, the number of classes, but got {label}."
         )
 
-    rows = np.arange(len(answers))
+    # One column for all examples, or the class of the first answer for the examples of its case.
     columns: Any = label
     if label is None:
         columns = answers.get_classes()[first_rows]
+    rows = np.arange(len(answers))
     confidence = probabilities[rows, columns]
     first_confidence = confidence[first_rows]
 
     # A confidence at the end of its range could not move far enough to fail.
     limit = check_number(tolerance, "tolerance", minimum=0)
     if increasing:
-        has_room = first_confidence > limit
-        is_held = confidence - first_confidence + limit >= 0
+        can_fail = first_confidence > limit
+        is_expected = confidence - first_confidence + limit >= 0
     else:
-        has_room = first_confidence < 1 - limit
-        is_held = confidence - first_confidence - limit <= 0
-    return np.where(has_room, is_held.astype(np.float64), np.nan)
+        can_fail = first_confidence < 1 - limit
+        is_expected = confidence - first_confidence - limit <= 0
+    return np.where(can_fail, is_expected.astype(np.float64), np.nan)
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
@@ -400,6 +475,17 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
 
     The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes
     (negative, neutral, positive).
+
+    Args:
+        answers: n answers to the examples; the first of each case is that without the phrase.
+        positive: Whether the phrase is positive, and not negative.
+        tolerance: Largest allowed change in the opposite direction.
+
+    Returns:
+        (n,) 1 for a sentiment that moves as expected, 0 for one that does not.
+
+    Raises:
+        ValueError: If there are no probabilities of three classes.
     """
     probabilities = answers.get_probabilities()
     first_rows = answers.first_rows
@@ -417,14 +503,27 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
     change = loss_of_negative + positive_scores - first_positive_scores
 
     limit = check_number(tolerance, "tolerance", minimum=0)
-    is_held = change >= -limit if positive else change <= limit
-    return np.asarray(is_held, dtype=np.float64)
+    if positive:
+        is_expected = change >= -limit
+    else:
+        is_expected = change <= limit
+    return np.asarray(is_expected, dtype=np.float64)
 
 
 def transitive(answers: Answers) -> Results:
-    """Expect of three pairs (a, b), (b, c), (a, c) that two duplicates imply the third.
+    """Expect that three pairs of questions (a, b), (b, c), (a, c) are predicted consistently.
 
-    It does not apply to a case with fewer than two predicted duplicates.
+    If two of the pairs are predicted to be duplicates (class 1), the third one has to be, too.
+
+    Args:
+        answers: n answers; every case has the three pairs.
+
+    Returns:
+        (n,) 1 for the examples of a consistent case, 0 for those of another one, NaN for those of a case
+        with fewer than two predicted duplicates.
+
+    Raises:
+        ValueError: If a case has another number of examples.
     """
     sizes = np.diff(answers.offsets)
     unexpected = sizes[sizes != 3]
@@ -434,8 +533,8 @@ def transitive(answers: Answers) -> Results:
         )
     is_duplicate = answers.get_classes() == 1
     n_duplicates = is_duplicate.reshape(-1, 3).sum(axis=1)
-    is_held = (n_duplicates == 3).astype(np.float64)
-    results = np.where(n_duplicates < 2, np.nan, is_held)
+    is_consistent = (n_duplicates == 3).astype(np.float64)
+    results = np.where(n_duplicates < 2, np.nan, is_consistent)
     return np.repeat(results, 3)
 
 
@@ -508,9 +607,18 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
 def _select_by_first_answer(
     condition: Mapping[str, Sequence[int]], answers: Answers
 ) -> NDArray[np.bool_]:
-    """Return which examples belong to a case whose first answer meets `where_first`."""
+    """Return which examples belong to a case whose first answer meets a condition.
+
+    Args:
+        condition: {"is": classes} for a first answer among these classes, or {"is_not": classes}.
+        answers: n answers to the examples.
+
+    Returns:
+        (n,) whether the condition holds.
+    """
     ((relation, labels),) = condition.items()
-    is_listed = np.isin(answers.get_classes()[answers.first_rows], labels)
+    first_classes = answers.get_classes()[answers.first_rows]
+    is_listed = np.isin(first_classes, labels)
     return is_listed if relation == "is" else ~is_listed
 
 
@@ -548,13 +656,24 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute `neutral_probabilities` from (N,) checked probabilities."""
+    """Compute `neutral_probabilities` from checked probabilities.
+
+    Args:
+        positive: (N,) P(positive) of a model of two sentiments.
+
+    Returns:
+        (N, 3) probabilities of negative, neutral and positive.
+    """
     is_inside = (positive >= 1 / 3) & (positive <= 2 / 3)
     # The next number above 1/2 keeps neutral the largest at the ends of the interval.
-    inner = np.maximum(1 - 3 * np.abs(positive - 0.5), np.nextafter(0.5, 1))
-    neutral = np.where(is_inside, inner, 0.0)
-    is_high = positive >= 0.5
-    # Inside the interval, only the nearer class gets the remaining probability.
-    high = np.where(is_inside, np.where(is_high, 1 - neutral, 0.0), positive)
-    low = np.where(is_inside, np.where(is_high, 0.0, 1 - neutral), 1 - positive)
+    neutral_inside = np.maximum(1 - 3 * np.abs(positive - 0.5), np.nextafter(0.5, 1))
+    neutral = np.where(is_inside, neutral_inside, 0.0)
+
+    # Inside the interval, the nearer class gets all that neutral leaves, and the other class nothing.
+    is_nearer_to_positive = positive >= 0.5
+    high_inside = np.where(is_nearer_to_positive, 1 - neutral, 0.0)
+    low_inside = np.where(is_nearer_to_positive, 0.0, 1 - neutral)
+    # Outside, the two classes keep their probabilities.
+    high = np.where(is_inside, high_inside, positive)
+    low = np.where(is_inside, low_inside, 1 - positive)
     return np.column_stack((low, neutral, high))

@@ -274,17 +274,30 @@ class _Outcomes:
 
     @classmethod
     def parse(cls, pair: Any, name: str, clusters: object = None) -> _Outcomes:
-        """Check a pair of outcomes."""
+        """Check the outcomes of two models on the same items.
+
+        Args:
+            pair: Two sequences of N outcomes: 1, 0, or NaN for undefined.
+            name: Name of the argument in error messages.
+            clusters: (N,) cluster names; None for independent items.
+
+        Raises:
+            TypeError: If they are no two sequences of numbers.
+            ValueError: If their lengths differ, or a number is no outcome.
+        """
         try:
-            a, b = (np.asarray(to_numpy(side, name), dtype=np.float64) for side in pair)
+            first, second = pair
+            a = np.asarray(to_numpy(first, name), dtype=np.float64)
+            b = np.asarray(to_numpy(second, name), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"Expected `{name}` to be a pair of outcomes, but got {format_value(pair)}."
             ) from error
         n_items = check_same_length(first=a, second=b)
         for values in (a, b):
+            is_vector = values.ndim == 1 and len(values) > 0
             defined = values[~np.isnan(values)]
-            if values.ndim != 1 or len(values) == 0 or not np.isin(defined, (0, 1)).all():
+            if not is_vector or not np.isin(defined, (0, 1)).all():
                 raise ValueError(
                     f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, "
                     f"but got {format_value(values)}."
@@ -292,8 +305,11 @@ class _Outcomes:
         return cls(a=a, b=b, codes=number_clusters(clusters, n_items))
 
     def subtract(self) -> NDArray[np.int64]:
-        """Return (units,) passes of the first model minus those of the second, 0 if undefined."""
-        # A case without an outcome of both models never changes places.
+        """Return how many more items of each unit the first model passes than the second, (U,).
+
+        A unit is what is exchanged as a whole between the models: a cluster, or an independent item.
+        """
+        # An item that is undefined for a model has a difference of NaN, and is never exchanged: 0.
         differences = np.nan_to_num(self.a - self.b).astype(np.int64)
         if self.codes is None:
             return differences
@@ -301,13 +317,13 @@ class _Outcomes:
         return sums.astype(np.int64)
 
     def average(self, moved: NDArray[Any]) -> Floats:
-        """Return the means of both models after passes have moved to the first, (2, S).
+        """Return the pass rates of both models after some items have been exchanged between them.
 
         Args:
-            moved: (S,) number of passes that move from the second to the first model.
+            moved: (S,) number of passes that the first model gains from the second, for each of S shuffles.
 
         Returns:
-            Means, NaN for a model without a defined item.
+            (2, S) mean outcome of the first and the second model; NaN for a model without a defined item.
         """
         means = []
         for values, change in ((self.a, moved), (self.b, -moved)):
@@ -315,7 +331,7 @@ class _Outcomes:
             if n_defined == 0:
                 means.append(np.full(len(moved), np.nan))
             else:
-                # What is undefined stays out of the mean, however the others change places.
+                # Undefined items are never exchanged, so that the number of defined ones stays the same.
                 means.append((np.nansum(values) + change) / n_defined)
         return np.stack(means)
 
@@ -334,45 +350,60 @@ class _ParsedPair:
 
 
 def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
-    """Check the outcomes of two models."""
+    """Check the outcomes of two models on independent data and on each functionality.
+
+    Raises:
+        TypeError: If something is no pair of outcomes.
+        ValueError: If lengths differ, an outcome on independent data is undefined, or a model has no
+            defined case.
+    """
     iid = _Outcomes.parse(pair.iid, "iid")
     # An array of outcomes (functionality, model, case) is a sequence of pairs, too.
-    columns = to_array_or_list(pair.suites, "suites")
+    outcome_pairs = to_array_or_list(pair.suites, "suites")
     clusters = pair.clusters
     if clusters is None:
-        clusters = [None] * len(columns)
-    check_same_length(suites=columns, clusters=clusters)
+        clusters = [None] * len(outcome_pairs)
+    check_same_length(suites=outcome_pairs, clusters=clusters)
     suites = []
-    for index, (outcomes, names) in enumerate(zip(columns, clusters, strict=True)):
-        suites.append(_Outcomes.parse(outcomes, f"suites[{index}]", names))
+    for index, (outcome_pair, cluster_names) in enumerate(
+        zip(outcome_pairs, clusters, strict=True)
+    ):
+        suites.append(_Outcomes.parse(outcome_pair, f"suites[{index}]", cluster_names))
 
     if np.isnan(iid.a).any() or np.isnan(iid.b).any():
         raise ValueError(
             "Expected an outcome of every independent item for both models, but some are undefined."
         )
-    for field, side in (("a", "first"), ("b", "second")):
-        # The mean over functionalities needs at least one with a defined case.
+    # The mean over functionalities needs at least one with a defined case.
+    for field, model in (("a", "first"), ("b", "second")):
         if all(np.isnan(getattr(outcomes, field)).all() for outcomes in suites):
             raise ValueError(
-                f"Expected a defined case of the {side} model in at least one of `suites`, "
+                f"Expected a defined case of the {model} model in at least one of `suites`, "
                 "but none is."
             )
     return _ParsedPair(iid=iid, suites=suites)
 
 
 def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
-    """Check that all pairs of a task have the same numbers of items and the same clusters."""
-    first_groups = pairs[0].groups
+    """Check that all pairs of a task have the same numbers of items and the same clusters.
+
+    Args:
+        pairs: The pairs, which are compared with the first one.
+        task: Name of the task in error messages.
+
+    Raises:
+        ValueError: If they differ.
+    """
+    expected_groups = pairs[0].groups
+    expected_sizes = [len(outcomes.a) for outcomes in expected_groups]
     for pair in pairs[1:]:
-        groups = pair.groups
-        sizes = [len(outcomes.a) for outcomes in groups]
-        expected_sizes = [len(outcomes.a) for outcomes in first_groups]
+        sizes = [len(outcomes.a) for outcomes in pair.groups]
         if sizes != expected_sizes:
             raise ValueError(
                 f"Expected the pairs of the task {task!r} to have the same items and cases, "
                 f"but got {expected_sizes} and {sizes}."
             )
-        for outcomes, expected in zip(groups, first_groups, strict=True):
+        for outcomes, expected in zip(pair.groups, expected_groups, strict=True):
             if not _has_same_clusters(outcomes.codes, expected.codes):
                 raise ValueError(
                     f"Expected the pairs of the task {task!r} to have the same clusters, "
@@ -383,51 +414,76 @@ def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
 def _has_same_clusters(
     codes: NDArray[np.intp] | None, expected_codes: NDArray[np.intp] | None
 ) -> bool:
-    """Return whether two sets of items are clustered in the same way."""
+    """Return whether the cluster numbers of two sets of items are equal; None for independent items."""
     if codes is None or expected_codes is None:
-        return codes is expected_codes
+        return codes is None and expected_codes is None
     return np.array_equal(codes, expected_codes)
 
 
 def _randomize(
     tasks: Sequence[Sequence[_ParsedPair]], n_permutations: object, seed: object
 ) -> Randomization:
-    """Test the difference of the mean G over tasks by approximate randomization."""
+    """Test the difference of the mean G of two models by approximate randomization.
+
+    Args:
+        tasks: Pairs of each task; the mean over tasks is that of the means over their pairs.
+        n_permutations: Number of shuffles.
+        seed: Seed of the shuffles.
+
+    Returns:
+        The difference, and the p-value of its absolute value.
+    """
     n_shuffles = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
-    difference = 0.0
-    shuffled = np.zeros(n_shuffles)
+    observed_difference = 0.0
+    shuffled_differences = np.zeros(n_shuffles)
     for pairs in tasks:
-        observed_scores, shuffled_scores = _compute_differences(pairs, n_shuffles, rng)
-        difference += observed_scores / len(tasks)
-        shuffled += shuffled_scores / len(tasks)
+        observed, shuffled = _compute_differences(pairs, n_shuffles, rng)
+        observed_difference += observed / len(tasks)
+        shuffled_differences += shuffled / len(tasks)
 
     # The observed assignment counts, too: no random test may have a p-value of 0.
-    is_extreme = np.abs(shuffled) >= abs(difference) - _ROUNDING_TOLERANCE
-    p_value = (int(is_extreme.sum()) + 1) / (n_shuffles + 1)
-    return Randomization(difference=difference, p_value=p_value, n_permutations=n_shuffles)
+    min_distance = abs(observed_difference) - _ROUNDING_TOLERANCE
+    n_extreme = int((np.abs(shuffled_differences) >= min_distance).sum())
+    return Randomization(
+        difference=observed_difference,
+        p_value=(n_extreme + 1) / (n_shuffles + 1),
+        n_permutations=n_shuffles,
+    )
 
 
 def _compute_differences(
     pairs: Sequence[_ParsedPair], n_shuffles: int, rng: np.random.Generator
 ) -> tuple[float, Floats]:
-    """Return the mean difference of G over the pairs of a task, as observed and shuffled (S,)."""
+    """Return the mean difference of G over the pairs of one task, as observed and after each shuffle.
+
+    Args:
+        pairs: R pairs with the same items. An exchange of an item is made in all of them.
+        n_shuffles: Number of shuffles S.
+        rng: Random generator.
+
+    Returns:
+        The observed difference, and (S,) the differences after the shuffles.
+    """
     n_groups = len(pairs[0].groups)
-    # moved[g][r]: passes that move to the first model in group g of pair r, one per shuffle.
+    # moved[g][r]: (S,) passes that move to the first model in group g of pair r. A group is the
+    # independent data, or a functionality.
     moved = []
     for index in range(n_groups):
-        units = np.stack([pair.groups[index].subtract() for pair in pairs], axis=1)
-        moved.append(_exchange_units(units, n_shuffles, rng))
+        unit_differences = np.stack([pair.groups[index].subtract() for pair in pairs], axis=1)
+        moved.append(_exchange_units(unit_differences, n_shuffles, rng))
 
     observed = 0.0
     shuffled = np.zeros(n_shuffles)
     unmoved = np.zeros(1)
     for row, pair in enumerate(pairs):
-        means = [group.average(unmoved) for group in pair.groups]
-        observed += float(_subtract_scores(means)[0]) / len(pairs)
-
-        means = [group.average(moved[index][row]) for index, group in enumerate(pair.groups)]
-        shuffled += _subtract_scores(means) / len(pairs)
+        observed_means = []
+        shuffled_means = []
+        for index, group in enumerate(pair.groups):
+            observed_means.append(group.average(unmoved))
+            shuffled_means.append(group.average(moved[index][row]))
+        observed += float(_subtract_scores(observed_means)[0]) / len(pairs)
+        shuffled += _subtract_scores(shuffled_means) / len(pairs)
     return observed, shuffled
 
 
@@ -459,15 +515,20 @@ def _exchange_units(
 
 
 def _subtract_scores(means: Sequence[Floats]) -> Floats:
-    """Return G of the first model minus G of the second, (S,).
+    """Return G of the first model minus G of the second, for each of S shuffles.
 
     Args:
-        means: Means of both models, (2, S), on independent data, then on each functionality.
+        means: (2, S) pass rates of both models on independent data, and then on each functionality.
+
+    Returns:
+        (S,) differences of the harmonic mean of the independent score and the mean pass rate.
     """
-    # A functionality without a defined case is NaN for every shuffle.
+    iid_scores = means[0]
+    # A functionality without a defined case is NaN for every shuffle, and left out of the mean.
     suite_scores = np.nanmean(np.stack(means[1:]), axis=0)
-    sums = np.maximum(means[0] + suite_scores, _SMALLEST_SUM)
-    score_a, score_b = 2 * means[0] * suite_scores / sums
+    # The harmonic mean of two zeros is 0, not 0 / 0.
+    sums = np.maximum(iid_scores + suite_scores, _SMALLEST_SUM)
+    score_a, score_b = 2 * iid_scores * suite_scores / sums
     return np.asarray(score_a - score_b, dtype=np.float64)
 
 
@@ -566,10 +627,21 @@ def find_negative_transfer(
 def _compare_pass_rates(
     name: str, pair: _Outcomes, is_defined: NDArray[np.bool_]
 ) -> NegativeTransfer:
-    """Compare the pass rates of a functionality on the cases that are defined for both models."""
+    """Test whether the pass rate of a functionality differs between two models.
+
+    Args:
+        name: Name of the functionality.
+        pair: Outcomes of the model before training on the suite, and of the one that held it out.
+        is_defined: (C,) whether a case is defined for both models.
+
+    Returns:
+        Both pass rates over the defined cases, and the p-value, not yet corrected.
+    """
     standard = pair.a[is_defined]
     held_out = pair.b[is_defined]
-    codes = None if pair.codes is None else pair.codes[is_defined]
+    codes = None
+    if pair.codes is not None:
+        codes = pair.codes[is_defined]
     test = compare_paired_means(held_out, standard, clusters=codes)
     return NegativeTransfer(
         functionality=name,

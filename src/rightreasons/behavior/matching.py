@@ -42,30 +42,40 @@ class ClassMatch(NamedTuple):
 def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> ClassMatch:
     """Match the classes of a model with the labels of a suite.
 
+    They are matched by name if both have names, and by number otherwise. The classes of a model of two
+    sentiments are matched with the first and the last label of a suite of three.
+
     Args:
         suite: The suite.
         classes: Names of the classes, or their number if they have no names.
         source: Noun for the owner of the classes in error messages.
 
+    Returns:
+        The order of the classes, and their names.
+
     Raises:
         ValueError: If a label has no class, or several classes match it.
     """
     labels = suite.label_names
-    n_classes = classes if isinstance(classes, int) else len(classes)
+    class_names = None
+    if isinstance(classes, int):
+        n_classes = classes
+    else:
+        n_classes = len(classes)
+        class_names = tuple(classes)
     if labels is not None and n_classes == 2 and asks_for_neutral(suite.table()):
-        # The classes of two sentiments are the ends of three.
-        labels = (labels[0], labels[2])
-    if labels is not None and not isinstance(classes, int):
-        return _match_names(suite, labels, tuple(classes), source)
+        # A model of two sentiments has no class for the one in the middle.
+        negative, _, positive = labels
+        labels = (negative, positive)
+    if labels is not None and class_names is not None:
+        return _match_names(suite, labels, class_names, source)
 
     _check_number_of_classes(suite, labels, n_classes, source)
     order = tuple(range(n_classes))
-    # Whichever side has names, readers see them next to the numbers that were matched.
+    # One side has no names: readers see those of the other one next to the numbers.
     if labels is None:
-        class_names = None
-        if not isinstance(classes, int):
-            class_names = tuple(classes)
-        return ClassMatch(order, class_names, f"{BY_NUMBER}, as the suite does not name its labels")
+        method = f"{BY_NUMBER}, as the suite does not name its labels"
+        return ClassMatch(order, class_names, method)
     extra_names = tuple(f"class {number}" for number in order[len(labels) :])
     method = f"{BY_NUMBER}, as the classes of {source} have no names"
     return ClassMatch(order, labels + extra_names, method)
@@ -74,15 +84,32 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> Cl
 def _match_names(
     suite: Suite, labels: tuple[str, ...], classes: tuple[str, ...], source: str
 ) -> ClassMatch:
-    """Match classes with labels by their names."""
+    """Match the classes of a model with labels by their names.
+
+    Args:
+        suite: The suite.
+        labels: Names of its labels.
+        classes: Names of the classes; there may be more than labels.
+        source: Noun for the owner of the classes in error messages.
+
+    Returns:
+        The classes in the order of the labels, followed by those that match no label.
+
+    Raises:
+        ValueError: If a label has no class, or several classes match it.
+    """
     match = match_labels(labels, classes, terms=MatchTerms(f"the suite {suite.name!r}", source))
     matched_classes = tuple(match.class_of.tolist())
     # Classes that the suite lacks may still be predicted: they keep their probability, at the end.
-    unmatched = tuple(number for number in range(len(classes)) if number not in matched_classes)
-    extra_names = tuple(classes[number] for number in unmatched)
+    unmatched_classes = []
+    extra_names = []
+    for number, name in enumerate(classes):
+        if number not in matched_classes:
+            unmatched_classes.append(number)
+            extra_names.append(name)
     return ClassMatch(
-        order=matched_classes + unmatched,
-        class_names=labels + extra_names,
+        order=(*matched_classes, *unmatched_classes),
+        class_names=(*labels, *extra_names),
         method=match.in_words,
     )
 
@@ -90,19 +117,29 @@ def _match_names(
 def _check_number_of_classes(
     suite: Suite, labels: tuple[str, ...] | None, n_classes: int, source: str
 ) -> None:
-    """Check that there is a class for every label."""
+    """Check that a model has a class for every label of a suite.
+
+    Args:
+        suite: The suite.
+        labels: Names of its labels; None if it numbers them, so that the largest number decides.
+        n_classes: Number of classes of the model.
+        source: Noun for the owner of the classes in the error message.
+
+    Raises:
+        ValueError: If there are fewer classes than labels.
+    """
     max_label = suite.table().max_label
-    n_labels = max_label + 1 if labels is None else len(labels)
-    if n_classes >= n_labels:
-        return
-    # Without names, the largest number says how many labels there are.
-    names = f"0 to {max_label}"
-    if labels is not None:
+    if labels is None:
+        n_labels = max_label + 1
+        names = f"0 to {max_label}"
+    else:
+        n_labels = len(labels)
         names = format_list(labels)
-    raise ValueError(
-        f"Expected a class for every label of the suite {suite.name!r}, {names}, "
-        f"but there are {n_classes} in {source}."
-    )
+    if n_classes < n_labels:
+        raise ValueError(
+            f"Expected a class for every label of the suite {suite.name!r}, {names}, "
+            f"but there are {n_classes} in {source}."
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -132,17 +169,18 @@ class Classification:
             missing: (n,) whether an example has no answer.
             n_classes: Number of classes, if they have no names.
         """
-        # The first number that no class has.
         names: Sequence[object] = self.class_names or range(n_classes)
-        n_missing = int(missing.sum())
+        # The first number that no class has.
+        new_class = len(names)
         probabilities = self.probabilities
         if probabilities is not None:
-            # The new class has all of the probability: a missing answer is no half-hearted one.
+            # The new class has all of the probability of an example without an answer.
             scores = np.where(missing[:, None], 0.0, probabilities)
             probabilities = np.column_stack([scores, missing])
+        n_missing = int(missing.sum())
         return dataclasses.replace(
             self,
-            answers=np.where(missing, len(names), self.answers),
+            answers=np.where(missing, new_class, self.answers),
             probabilities=probabilities,
             class_names=(*map(str, names), NO_ANSWER),
             method=(
@@ -158,13 +196,18 @@ def classify(
     match: ClassMatch,
     missing: NDArray[np.bool_] | None = None,
 ) -> Classification:
-    """Return the most probable labels of a suite.
+    """Return the most probable label of each example of a suite.
+
+    The probabilities of two sentiments are spread over the three of a suite that has them.
 
     Args:
         suite: The suite.
         probabilities: (n, K) checked probabilities in the order of the model's classes.
         match: Classes of the model in the order of the suite's labels.
         missing: (n,) whether an example has no answer; None if all examples have one.
+
+    Returns:
+        The answers, with their probabilities in the order of the suite's labels.
 
     Raises:
         OptionError: If an answer is missing on a suite that compares probabilities of sentiments.

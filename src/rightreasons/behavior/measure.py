@@ -129,37 +129,43 @@ class SuiteAnswers:
 
     @property
     def weakest(self) -> list[tuple[int, FunctionalityResult]]:
-        """The functionalities with their indices in the suite, the weakest first.
+        """The functionalities with their indices in the suite, by rising pass rate.
 
         Functionalities without a pass rate come last.
         """
 
         def get_rank(entry: tuple[int, FunctionalityResult]) -> tuple[bool, float, int]:
             index, result = entry
-            return result.pass_rate is None, result.pass_rate or 0.0, index
+            if result.pass_rate is None:
+                return True, 0.0, index
+            # Equal pass rates keep the order of the suite.
+            return False, result.pass_rate, index
 
         return sorted(enumerate(self.result.functionalities), key=get_rank)
 
     @property
     def one_answer(self) -> str:
-        """The number of examples with the same class, in words, if it is suspiciously large.
+        """A warning that nearly all examples have the same class, such as "96 of 100 examples …".
 
-        "" if fewer than `MAX_SHARE_OF_ONE_ANSWER` of the examples have the same class, and if the
-        suite expects one class of every example.
+        Such a model passes all invariance tests, whatever it reads. "" if fewer than
+        `MAX_SHARE_OF_ONE_ANSWER` of the examples have the same class, if there are few examples, if the
+        answers are texts, or if the suite expects one class of every example.
         """
         n_examples = len(self.answers)
         labels = self.table.labels
         if isinstance(self.answers, list) or n_examples < MIN_EXAMPLES_FOR_ONE_ANSWER:
             return ""
-        if len(set(labels)) == 1 and labels[0] is not None:
+        # A functionality may expect the same class of all its examples, and so may a small suite.
+        expects_one_class = len(set(labels)) == 1 and labels[0] is not None
+        if expects_one_class:
             return ""
 
-        # Such a model passes all invariance tests, whatever it reads.
         values, counts = np.unique(self.answers, return_counts=True)
-        count = counts.max()
+        most_frequent = counts.argmax()
+        count = counts[most_frequent]
         if count < MAX_SHARE_OF_ONE_ANSWER * n_examples:
             return ""
-        answer = self.describe_answer(values[counts.argmax()])
+        answer = self.describe_answer(values[most_frequent])
         return f"{count:,} of {n_examples:,} examples have the same answer, “{answer}”"
 
     def describe_answer(self, answer: Any) -> str:
@@ -220,13 +226,13 @@ def measure_behavior(
     _check_can_classify(classifier, suite)
     match = match_classes(suite, classifier.label_names or (), classifier.name)
     ids = _list_example_ids(suite)
-    texts = suite.texts()
+    examples = suite.texts()
     text_pairs = None
     if len(suite.text_columns) == 2:
-        text_pairs = [row[1] for row in texts]
+        text_pairs = [texts[1] for texts in examples]
     scores = predict(
         classifier,
-        [row[0] for row in texts],
+        [texts[0] for texts in examples],
         text_pairs=text_pairs,
         ids=ids,
         **running,
@@ -254,7 +260,16 @@ def measure_behavior(
 
 
 def _check_can_classify(classifier: Any, suite: Suite) -> None:
-    """Check that an object is a classifier, and that a suite can be put to classifiers."""
+    """Check that an object is a classifier, and that a suite can be answered by class labels.
+
+    Args:
+        classifier: What the user passed as the classifier.
+        suite: The suite.
+
+    Raises:
+        TypeError: If the object is not a classifier.
+        ValueError: If the suite asks for texts, or has more than two texts per example.
+    """
     if not (hasattr(classifier, "label_names") and hasattr(classifier, "predict")):
         raise TypeError(
             "Expected `classifier` to be a Classifier or a Scorer, "
@@ -270,16 +285,21 @@ def _check_can_classify(classifier: Any, suite: Suite) -> None:
 def _complete_probabilities(
     scores: Scores, ids: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """Return the probabilities of every example, and which examples have no answer.
+    """Return the probabilities of every example, also of those that the model could not answer.
 
-    Examples without an answer have equal probabilities. Instead of the mask, None is returned if
-    all examples have an answer.
+    Args:
+        scores: Scores of the examples that were answered, with their ids.
+        ids: Ids of all n examples, in the suite's order.
+
+    Returns:
+        (n, K) probabilities, equal ones for an example without an answer; and (n,) whether an example
+        has no answer. None in place of the latter if all have one.
     """
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
     if not scores.failures:
         return probabilities, None
 
-    # Scores hold the rows of the answered examples alone.
+    # Scores hold the rows of the answered examples alone, so that rows are found by their ids.
     row_by_id = {id_: row for row, id_ in enumerate(scores.ids)}
     n_classes = probabilities.shape[1]
     completed = np.full((len(ids), n_classes), 1 / n_classes)
@@ -411,24 +431,37 @@ def score_stored(
 def _score_answers(
     name: str, suite: Suite, answers: ModelAnswers, source: str, resampling: Resampling
 ) -> SuiteAnswers:
-    """Score stored answers without scores: labels or texts, some of which may be unreadable."""
+    """Score stored answers without scores: labels or texts, some of which may be unreadable.
+
+    Args:
+        name: Name of the model.
+        suite: The suite.
+        answers: One answer per example, in the suite's order. `unread` marks the unreadable ones.
+        source: Noun for the answers in error messages.
+        resampling: Level of the intervals.
+
+    Raises:
+        ValueError: If answers are no labels of the suite, or unreadable answers are to be compared as
+            texts.
+    """
     column = answers.answers if answers.answers is not None else []
-    unread = np.zeros(len(column), dtype=np.bool_)
+    is_unreadable = np.zeros(len(column), dtype=np.bool_)
+    # A suite that asks for texts can compare any text.
     if answers.unread is not None and not suite.table().asks_for_texts:
-        unread = answers.unread
+        is_unreadable = answers.unread
 
     # An unreadable answer is neither a name nor a number: it must not spoil the others.
     readable = column
-    if unread.any():
-        readable = [column[row] for row in np.flatnonzero(~unread)]
+    if is_unreadable.any():
+        readable = [column[row] for row in np.flatnonzero(~is_unreadable)]
     numbered = None
     if len(readable):
         numbered = number_answers(readable, suite.table(), source=source)
     if numbered is None:
-        if unread.any():
+        if is_unreadable.any():
             raise ValueError(
                 f"Expected answers that are labels of the suite {suite.name!r} in {source}, but "
-                f"{unread.sum():,} of {len(column):,} hold none that can be read."
+                f"{is_unreadable.sum():,} of {len(column):,} hold none that can be read."
             )
         # A file in which every answer is a whole number is read as numbers.
         texts = column
@@ -438,16 +471,16 @@ def _score_answers(
 
     # Unreadable answers hold 0 until they get their own class below.
     numbers = np.zeros(len(column), dtype=np.int64)
-    numbers[~unread] = numbered.numbers
+    numbers[~is_unreadable] = numbered.numbers
     classification = Classification(
         answers=numbers,
         probabilities=None,
         class_names=suite.label_names,
         method=numbered.method,
     )
-    if unread.any():
+    if is_unreadable.any():
         n_classes = int(numbered.numbers.max()) + 1
-        classification = classification.mark_missing(unread, n_classes)
+        classification = classification.mark_missing(is_unreadable, n_classes)
     return SuiteAnswers.from_classification(name, suite, classification, level=resampling.level)
 
 
@@ -479,11 +512,24 @@ def _list_example_ids(suite: Suite) -> list[str]:
 
 
 def _sort_by_examples(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
-    """Sort answers with the ids of the suite into its order; return other answers unchanged."""
+    """Sort stored answers into the order of a suite, by the ids of its examples.
+
+    Args:
+        answers: Stored answers. Those without ids, with a user's own ids or with repeated ones are
+            returned unchanged: they have to be in the suite's order.
+        suite: The suite.
+
+    Returns:
+        The answers to the examples of the suite; others are left out.
+
+    Raises:
+        ValueError: If some examples have an answer, and others do not.
+    """
     ids = _list_example_ids(suite)
     row_by_id = {id_: row for row, id_ in enumerate(answers.ids or ())}
-    # Ids of the user's own say nothing about the order, and repeated ids do not decide it.
-    if row_by_id.keys().isdisjoint(ids) or len(row_by_id) < len(answers):
+    has_own_ids = row_by_id.keys().isdisjoint(ids)
+    has_repeated_ids = len(row_by_id) < len(answers)
+    if has_own_ids or has_repeated_ids:
         return answers
     for id_ in ids:
         if id_ not in row_by_id:
@@ -495,20 +541,33 @@ def _sort_by_examples(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
 
 
 def _sort_by_numbers(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
-    """Sort named columns of scores by the numbers of a suite that does not name its labels."""
+    """Sort the columns of stored scores by the numbers in their names.
+
+    This is needed if the suite does not name its labels, and so knows them by number: column 0 has to be
+    label 0. Other answers are returned unchanged.
+
+    Args:
+        answers: Stored answers, with the names of the columns of scores.
+        suite: The suite.
+
+    Raises:
+        ValueError: If the names of the columns are not the numbers 0, 1, ….
+    """
     names = answers.label_names
     scores = answers.scores
-    if suite.label_names is not None or names is None or scores is None or scores.ndim < 2:
+    if suite.label_names is not None:
+        return answers
+    # Labels, or one score per example, have no columns to sort.
+    if names is None or scores is None or scores.ndim < 2:
         return answers
     numbers = parse_label_numbers(names)
     # Any other names would leave open which column is which label.
-    if numbers is None or sorted(numbers) != [*range(len(names))]:
+    if numbers is None or sorted(numbers) != list(range(len(names))):
         raise ValueError(
             "Expected columns of scores that are numbered as the labels of the suite "
             f"{suite.name!r}, whose first line has no `label_names`, "
             f"but they are {format_list(names)}."
         )
-    # The suite knows its labels by number: column 0 has to be label 0.
     order = np.argsort(numbers)
     sorted_names = tuple(names[column] for column in order)
     return dataclasses.replace(answers, scores=scores[:, order], label_names=sorted_names)

@@ -27,17 +27,21 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
     suite: str | None = option(None, SUITE_HELP)
 
     def _check(self) -> None:
+        """Check that a suite is named if its number of cases is limited."""
         super()._check()
-        # A number of cases without a suite would silently do nothing.
+        # A number of cases without a suite would silently do nothing. Either option may be the mistake.
         if self.suite is None and self.max_cases is not None:
             raise OptionError(
-                # Both options are at fault: either may be the mistake.
                 "Expected `suite` if `max_cases` is given, but there is none.",
                 option=("suite", "max_cases"),
             )
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question needs of an audit."""
+        """Return about how many passes through the model the question takes: one per example of the suite.
+
+        Args:
+            context: The audit, which opens the suite.
+        """
         suite = context.suite(self)
         if suite is None:
             return 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -54,7 +53,10 @@ Cell: TypeAlias = dict[str, Any]
 
 
 def list_columns(result: BehavioralPassRate) -> list[tuple[str, str, str]]:
-    """Return (name, class, test type) of each functionality of a result, in the suite's order."""
+    """Return (name, class, test type) of each functionality of a result, in the suite's order.
+
+    These are the columns of `behavior_heat_map`.
+    """
     columns = []
     for row in result.functionalities:
         columns.append((row.functionality, row.functionality_class, row.test_type))
@@ -123,7 +125,13 @@ def behavior_heat_map(
 
 
 def rate_colors(rate: float) -> tuple[str, str]:
-    """Return the colors of a cell and of the number on it, for other ways to draw the cells.
+    """Return the color of a cell of the heat map, and that of the number on it.
+
+    The color is interpolated between those of `_RATE_COLORS`, as Vega does it, so that the cells can be
+    drawn in other ways, too.
+
+    Args:
+        rate: Pass rate in [0, 1].
 
     Example:
         >>> rate_colors(0.0), rate_colors(1.0)
@@ -131,6 +139,7 @@ def rate_colors(rate: float) -> tuple[str, str]:
     """
     stops = np.linspace(0, 1, len(_RATE_COLORS))
     channels = []
+    # "#rrggbb" has red at character 1, green at 3 and blue at 5.
     for start in (1, 3, 5):
         values = [int(color[start : start + 2], 16) for color in _RATE_COLORS]
         channels.append(float(np.interp(rate, stops, values)))
@@ -158,7 +167,19 @@ def whole_percent(value: float) -> str:
 
 
 def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
-    """Return the (F,) pass rates of a row in the order of the columns, NaN for undefined ones."""
+    """Check the pass rates of a row, and return them in the order of the columns.
+
+    Args:
+        row: Name of the row in error messages.
+        rates: Result of `pass_rates`, or pass rate by functionality, None if it is undefined.
+        names: F names of the functionalities, one per column.
+
+    Returns:
+        (F,) pass rates, NaN for undefined and missing ones.
+
+    Raises:
+        ValueError: If a functionality has no column, or a rate is not in [0, 1].
+    """
     if isinstance(rates, BehavioralPassRate):
         rates = {result.functionality: result.pass_rate for result in rates.functionalities}
     unknown_names = rates.keys() - set(names)
@@ -167,22 +188,30 @@ def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
             f"Expected functionalities of the columns in row {row!r}, "
             f"but got {min(unknown_names)!r}."
         )
-    # Percentages would color all cells as passed.
     for name, rate in rates.items():
+        # Percentages would color all cells as passed.
         if rate is not None and not 0 <= rate <= 1:
             raise ValueError(
                 f"Expected pass rates in [0, 1], but row {row!r} has {rate:g} in {name!r}."
             )
+    # None becomes NaN.
     return np.array([rates.get(name) for name in names], dtype=np.float64)
 
 
 def _list_cells(rates: Floats) -> list[Cell]:
-    """Return one record per cell, (row, column), and then one per mean."""
+    """Return the cells of the heat map as records {"x": column, "y": row, "rate": …}.
+
+    Args:
+        rates: (R, F) pass rates of R rows and F functionalities, NaN for undefined ones.
+
+    Returns:
+        R x F cells, and then the mean of each row, whose column is "mean".
+    """
     cells: list[Cell] = []
     for y, row in enumerate(rates.tolist()):
         for x, rate in enumerate(row):
             cells.append({"x": x, "y": y, "rate": rate})
-    # A row without a defined rate has no mean either.
+    # The mean of a row is over its defined rates; without any, it is NaN.
     means = np.ma.masked_invalid(rates).mean(axis=1).filled(np.nan)
     for y, rate in enumerate(means.tolist()):
         cells.append({"x": _MEAN, "y": y, "rate": rate})
@@ -210,26 +239,38 @@ class _Axes:
 
     @classmethod
     def make(cls, names: Sequence[str], labels: Sequence[str], *, is_tall: bool) -> _Axes:
-        """Make the axes from the names of the models and the labels of the functionalities."""
-        # Data hold the index of a functionality, since two may have one shortened name.
+        """Make the axes of the heat map.
+
+        Args:
+            names: Name of each model or method.
+            labels: Label of each functionality.
+            is_tall: Whether the functionalities are on the vertical axis.
+        """
+        # The data has the index of a functionality or a model, because two may have the same shortened
+        # name. An expression of Vega looks the label up.
         functionality_label = (
             f"datum.value === '{_MEAN}' ? '{_MEAN}' : ({json.dumps(labels)}[datum.value] || '')"
         )
-        row_label = f"{json.dumps(names)}[datum.value]"
+        model_label = f"{json.dumps(names)}[datum.value]"
 
-        # An empty position separates the means.
+        # An empty position separates the means from the functionalities.
         domain = [*range(len(labels)), "", _MEAN]
         look: dict[str, Any] = {"domain": False, "ticks": False, "title": None}
-        columns = {**look, "labelFontSize": 10, "labelExpr": functionality_label}
-        models = {**look, "labelExpr": row_label}
+        functionality_axis = {**look, "labelFontSize": 10, "labelExpr": functionality_label}
+        model_axis = {**look, "labelExpr": model_label}
         if is_tall:
             # Names of functionalities are long, and those of models stand in narrow columns.
-            columns["labelLimit"] = 400
-            models |= {"orient": "top", "labelAngle": -45}
+            functionality_axis["labelLimit"] = 400
+            model_axis["orient"] = "top"
+            model_axis["labelAngle"] = -45
         else:
-            columns["labelAngle"] = -90
-        by_functionality = {"type": "ordinal", "scale": {"domain": domain}, "axis": columns}
-        by_model = {"type": "ordinal", "axis": models}
+            functionality_axis["labelAngle"] = -90
+        by_functionality = {
+            "type": "ordinal",
+            "scale": {"domain": domain},
+            "axis": functionality_axis,
+        }
+        by_model = {"type": "ordinal", "axis": model_axis}
         x, y = by_functionality, by_model
         if is_tall:
             x, y = by_model, by_functionality
@@ -244,14 +285,19 @@ class _Axes:
 def _make_class_layer(
     functionalities: Sequence[tuple[str, str, str]], axes: _Axes
 ) -> dict[str, Any]:
-    """Return the layer with the name of each class next to its first functionality."""
-    # Functionalities of a class are neighbors in a suite.
-    names: list[Cell] = []
-    start = 0
+    """Return the Vega-Lite layer with the name of each class next to its first functionality.
+
+    Args:
+        functionalities: (name, class, test type) of each functionality. Those of a class are neighbors.
+        axes: The axes of the heat map.
+    """
     field = "y" if axes.is_tall else "x"
-    for name, members in itertools.groupby(functionalities, key=lambda column: column[1]):
-        names.append({field: start, "name": name})
-        start += len(list(members))
+    class_names: list[Cell] = []
+    previous_class = None
+    for index, (_, functionality_class, _) in enumerate(functionalities):
+        if functionality_class != previous_class:
+            class_names.append({field: index, "name": functionality_class})
+            previous_class = functionality_class
     look: dict[str, Any] = {
         "type": "text",
         "align": "left",
@@ -259,32 +305,38 @@ def _make_class_layer(
         "color": PALETTE["ink"],
     }
     if axes.is_tall:
+        # To the right of the map.
         look["x"] = {"expr": "width + 8"}
-        return layer(look, names, y=axes.y, text={"field": "name"})
-    look |= {"angle": 315, "y": -5}
-    return layer(look, names, x=axes.x, text={"field": "name"})
+        return layer(look, class_names, y=axes.y, text={"field": "name"})
+    # Above the map, and slanted, since columns are narrow.
+    look["angle"] = 315
+    look["y"] = -5
+    return layer(look, class_names, x=axes.x, text={"field": "name"})
 
 
 def _make_cell_layers(
     cells: Sequence[Cell], axes: _Axes, *, is_numbered: bool
 ) -> list[dict[str, Any]]:
-    """Return the layers of the cells, of their numbers, and of the undefined cells.
+    """Return the Vega-Lite layers of the cells, of the numbers on them, and of the undefined cells.
 
-    Means have numbers even if there are too many rows for numbers in the other cells.
+    Args:
+        cells: Records {"x": …, "y": …, "rate": …}; the rate is NaN for an undefined cell.
+        axes: The axes of the heat map.
+        is_numbered: Whether all cells have numbers. Otherwise only the means have.
     """
     defined = []
     numbers = []
-    gaps = []
+    undefined = []
     for cell in cells:
         rate = cell["rate"]
         if np.isnan(rate):
-            gaps.append({"x": cell["x"], "y": cell["y"], "text": "–"})
+            undefined.append({"x": cell["x"], "y": cell["y"], "text": "–"})
             continue
         defined.append(cell)
-        if is_numbered or _MEAN in (cell["x"], cell["y"]):
+        is_mean = _MEAN in (cell["x"], cell["y"])
+        if is_numbered or is_mean:
             _, ink = rate_colors(rate)
-            number = whole_percent(rate)
-            numbers.append({**cell, "text": number, "ink": ink})
+            numbers.append({**cell, "text": whole_percent(rate), "ink": ink})
 
     position = {"x": axes.x, "y": axes.y}
     text = {"field": "text"}
@@ -298,8 +350,8 @@ def _make_cell_layers(
     return [
         layer(square, defined, **position, color=_make_color_encoding()),
         layer(number_look, numbers, **position, text=text),
-        layer(blank, gaps, **position),
-        layer("text", gaps, **position, text=text),
+        layer(blank, undefined, **position),
+        layer("text", undefined, **position, text=text),
     ]
 
 

@@ -58,6 +58,9 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
         suite: Table of the suite.
         outputs: One of `OUTPUTS`, as in `pass_rates`.
 
+    Returns:
+        The answers, with probabilities unless `outputs` is "labels" or "texts".
+
     Raises:
         ValueError: If the number of predictions or of their columns differs from the suite's.
     """
@@ -65,22 +68,34 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
     _check_number_of_predictions(predictions, suite)
     converted = _convert_predictions(predictions, outputs)
     checked = _check_predictions(converted, predictions, outputs)
-    # Texts and labels have no probabilities: expectations of confidence refuse them by name.
+    # Expectations that need probabilities raise an error for these two kinds.
     if outputs in ("texts", "labels"):
         numbered = number_answers(checked, suite)
-        return SuitePredictions(checked if numbered is None else numbered.numbers)
+        if numbered is None:
+            return SuitePredictions(checked)
+        return SuitePredictions(numbered.numbers)
 
     if outputs == "binary_sentiment":
         _check_number_of_columns(len(SENTIMENTS), suite)
-        checked = spread_over_neutral(checked[:, 1])
+        # A vector of P(positive) was completed to two columns.
+        probabilities = spread_over_neutral(checked[:, 1])
     else:
-        _check_number_of_columns(checked.shape[1], suite)
-    answers = np.argmax(checked, axis=1).astype(np.int64)
-    return SuitePredictions(answers, checked)
+        probabilities = checked
+        _check_number_of_columns(probabilities.shape[1], suite)
+    answers = np.argmax(probabilities, axis=1).astype(np.int64)
+    return SuitePredictions(answers, probabilities)
 
 
 def _convert_predictions(predictions: Any, outputs: str) -> Any:
-    """Convert predictions in any accepted form to a list of texts or an array, once."""
+    """Convert predictions from any accepted container to a list of texts or an array of numbers.
+
+    Args:
+        predictions: One prediction per example, such as a list, an array, a tensor or a column.
+        outputs: One of `OUTPUTS`.
+
+    Raises:
+        TypeError: If they cannot be converted.
+    """
     if outputs == "texts":
         return list(to_array_or_list(predictions, "predictions", "a sequence of texts"))
     array = to_numpy(predictions, "predictions")
@@ -108,10 +123,19 @@ def _check_predictions(converted: Any, predictions: Any, outputs: str) -> Any:
 
 
 def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
-    """Check that there is one prediction per example, if predictions have a length."""
+    """Check that there is one prediction per example, if predictions have a length.
+
+    Args:
+        predictions: Predictions in any container, before they are converted: a conversion of too many
+            would take long and fail with a less helpful error.
+        suite: Table of the suite.
+
+    Raises:
+        ValueError: If the numbers differ.
+    """
+    # An iterator has no length before its conversion.
     if not hasattr(predictions, "__len__"):
         return
-    # Before any conversion, which would take long and fail with a less helpful error.
     n_predictions = len(predictions)
     if n_predictions != len(suite):
         raise ValueError(
@@ -121,16 +145,24 @@ def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
 
 
 def _check_number_of_columns(n_columns: int, suite: SuiteTable) -> None:
-    """Check that there is a column of scores for each label of the suite."""
-    n_labels = len(suite.label_names or ()) or suite.max_label + 1
-    # Without names, the suite knows only the labels that it uses: there may be more.
-    is_exact = bool(suite.label_names)
-    if n_columns == n_labels or (n_columns > n_labels and not is_exact):
-        return
+    """Check that there is a column of scores for each label of a suite.
 
-    labels = f"0 to {suite.max_label}"
+    Args:
+        n_columns: Number of columns.
+        suite: Table of the suite. Without names of its labels, it knows only the labels that it uses, so
+            that there may be more columns.
+
+    Raises:
+        ValueError: If there are too few columns, or too many for the names.
+    """
     if suite.label_names:
         labels = format_list(suite.label_names)
+        fits = n_columns == len(suite.label_names)
+    else:
+        labels = f"0 to {suite.max_label}"
+        fits = n_columns >= suite.max_label + 1
+    if fits:
+        return
     hint = ""
     if n_columns == 2 and asks_for_neutral(suite):
         hint = ": say outputs='binary_sentiment'"

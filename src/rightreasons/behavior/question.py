@@ -112,12 +112,12 @@ class BehaviorMeasurement:
 
     @property
     def shortfall(self) -> Decision:
-        """The decision about the distance of the mean pass rate from 1."""
+        """The decision whether the distance of the mean pass rate from 1 is small or large."""
         mean = self.mean
         if mean.value is None or mean.low is None or mean.high is None:
             return Decision("unknown", self.n_cases)
         # The upper end of the pass rate is the lower end of the distance.
-        distance = Estimate(1 - mean.value, 1 - mean.high, 1 - mean.low)
+        distance = Estimate(1 - mean.value, low=1 - mean.high, high=1 - mean.low)
         return decide(distance, SHORTFALL, self.n_cases)
 
     @property
@@ -137,11 +137,20 @@ class BehaviorMeasurement:
 
 
 def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurement:
-    """Ask the model every example of the suite."""
+    """Ask the audited model every example of the suite, and compute the pass rates.
+
+    Args:
+        context: The audit.
+        options: Options of the question, which name the suite.
+
+    Raises:
+        ValueError: If no suite is named.
+    """
     suite = context.suite(options)
     if suite is None:
         raise ValueError("Expected a behavioral suite, but none was named.")
-    # Stored answers are used again only if the texts of the suite are the same.
+    # The folder of the stored answers is named after the texts, so that they are reused only for
+    # the same suite.
     fingerprint = fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
     folder = context.folder("behavior", fingerprint)
     answers = measure_behavior(
@@ -156,10 +165,20 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
 
 
 def _find_learning_source(context: AuditContext, options: BehaviorOptions) -> LearningSource | None:
-    """Return what a plan is made from; None if the model is an object or a language model."""
+    """Return the names of the model, the suite and the data for a plan of training on the suite.
+
+    Args:
+        context: The audit.
+        options: Options of the question.
+
+    Returns:
+        The names; None if the model is a language model, or something has no name because it is an
+        object in memory.
+    """
     # An audit that a command cannot repeat has no names of its model and data.
     if not context.command or context.prompted is not None or not isinstance(options.suite, str):
         return None
+    # The command is "rightreasons audit MODEL DATASET …".
     model, dataset = shlex.split(context.command)[2:4]
     settings: dict[str, Any] = {"max_cases": options.max_cases}
     for name in ("data_dir", "known_issues"):
@@ -169,11 +188,16 @@ def _find_learning_source(context: AuditContext, options: BehaviorOptions) -> Le
     if context.train is not None:
         data = dataset
         settings["test_split"] = context.primary.name
-    return LearningSource(model, options.suite, data, settings)
+    return LearningSource(model=model, suite=options.suite, data=data, settings=settings)
 
 
 def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
-    """Return whether the answers to a suite are labels."""
+    """Return whether the audit has a suite whose answers are labels.
+
+    Args:
+        context: The audit, which opens the suite.
+        options: Options of the question, which name the suite.
+    """
     suite = context.suite(options)
     if suite is None:
         return False
@@ -185,7 +209,12 @@ def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
 
 
 def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
-    """Draw the pass rates of the functionalities."""
+    """Draw the heat map of the pass rates of all functionalities.
+
+    Args:
+        _: Key of the picture, which is always "behavior_heat_map".
+        m: The measurement.
+    """
     result = m.answers.result
     return behavior_heat_map(
         "behavior_heat_map",
@@ -195,13 +224,17 @@ def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
 
 
 def draw_weakest(key: str, m: BehaviorMeasurement) -> Drawing:
-    """Draw the pass rates of the weakest functionalities, with their numbers in the suite."""
-    selection = m.answers.weakest[:MAX_WEAKEST]
+    """Draw the heat map of the weakest functionalities, with their numbers in the suite.
+
+    Args:
+        key: Key of the picture.
+        m: The measurement.
+    """
     columns = list_columns(m.answers.result)
     rates = {}
     functionalities = []
     numbers = []
-    for index, result in selection:
+    for index, result in m.answers.weakest[:MAX_WEAKEST]:
         rates[result.functionality] = result.pass_rate
         functionalities.append(columns[index])
         numbers.append(index + 1)
@@ -214,21 +247,21 @@ def draw_weakest(key: str, m: BehaviorMeasurement) -> Drawing:
 
 
 def list_group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield the means by test type and by class."""
+    """Yield (name, "type" or "class", mean pass rate, number of functionalities) of each group."""
+    # Every functionality is in one group of each kind; the table has both.
     groups = [("type", name, group) for name, group in m.answers.test_types]
     for name, group in m.answers.result.classes.items():
         groups.append(("class", name, group))
-    # One table for both kinds of groups, of which a functionality has one each.
     for kind, name, group in groups:
         estimate = make_estimate(group.pass_rate, group.interval)
         yield name, kind, estimate, group.n_functionalities
 
 
 def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield the functionalities, the weakest first."""
+    """Yield the cells of the table of functionalities, the weakest first."""
     for index, result in m.answers.weakest:
-        # The number is that in the picture.
         yield (
+            # The picture has the same numbers.
             f"{index + 1}. {result.functionality}",
             result.functionality_class,
             result.test_type,
@@ -243,8 +276,8 @@ def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ..
 
 
 def list_failing_cases(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
-    """Yield failing cases of each functionality, the weakest first."""
-    # Zero examples asks for none, which is no sample of zero.
+    """Yield a list of failing cases for each functionality that has some, the weakest first."""
+    # A limit of 0 means that nobody wants to see cases.
     if not m.examples:
         return
     for index, result in m.answers.weakest:
@@ -256,7 +289,14 @@ def list_failing_cases(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
 def _make_example_list(
     m: BehaviorMeasurement, index: int, result: FunctionalityResult, n_failed: int
 ) -> p.ExampleList:
-    """Return failing cases of one functionality."""
+    """Return a titled list of failing cases of one functionality.
+
+    Args:
+        m: The measurement; `examples` limits the number of cases.
+        index: Index of the functionality in the suite.
+        result: Its pass rate.
+        n_failed: Number of its cases that fail, at least 1.
+    """
     # The same seed shows the same cases each time the page is written.
     cases = failing_cases(m.answers, index, limit=m.examples, seed=m.resampling.seed)
     note = describe_expectation(m.answers, index)
@@ -277,7 +317,13 @@ def _make_example_list(
 
 
 def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Example:
-    """Return the first failing example of a case, with the original if the case has one."""
+    """Return the first failing example of a case for the page, with notes on the original.
+
+    Args:
+        answers: Answers of the model.
+        index: Index of the functionality in the suite.
+        case: A failing case.
+    """
     example = _find_failing_example(case)
     # Changed words are marked only if there is an original that has other words.
     notes: list[str] = []
@@ -286,7 +332,7 @@ def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Exam
         marks = list_differences(case.examples[0].texts[0], example.texts[0])
         notes += _describe_change(answers, index, case, example)
 
-    # Of a single example, the page need not say how many fail.
+    # If only one example was judged, the page need not say how many fail.
     outcomes = [judged.passed for judged in case.examples if judged.passed is not None]
     if len(outcomes) > 1:
         n_failed = outcomes.count(False)
@@ -305,7 +351,7 @@ def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Exam
 
 
 def _find_failing_example(case: JudgedCase) -> JudgedExample:
-    """Return the first example that fails."""
+    """Return the first example of a case that fails; the last example if none does."""
     for example in case.examples:
         if example.passed is False:
             return example
@@ -315,24 +361,39 @@ def _find_failing_example(case: JudgedCase) -> JudgedExample:
 def _describe_change(
     answers: SuiteAnswers, index: int, case: JudgedCase, example: JudgedExample
 ) -> list[str]:
-    """Return sentences about the original, the movement of the confidence and a replacement."""
+    """Describe how an example and its answer differ from the original of its case.
+
+    Args:
+        answers: Answers of the model.
+        index: Index of the functionality in the suite.
+        case: The case, whose first example is the original.
+        example: Another example of it.
+
+    Returns:
+        Sentences: the original with its answer, the movement of the confidence if it is known, and the
+        words that were replaced if the suite names them.
+    """
     original = case.examples[0]
-    notes = [
-        f"Original: “{' | '.join(original.texts)}”, answered {_get_answer(answers, original)}."
-    ]
+    original_text = " | ".join(original.texts)
+    notes = [f"Original: “{original_text}”, answered {_get_answer(answers, original)}."]
     movement = describe_movement(answers, index, case, example)
     if movement:
         notes.append(f"{movement}.")
-    # In reading, the answer itself changes with the words that were replaced.
-    pairs = answers.table.meta
-    if pairs is not None and pairs[example.row]:
-        words, replacement = pairs[example.row]
+    # In reading, the expected answer changes with the words that were replaced.
+    replacements = answers.table.meta
+    if replacements is not None and replacements[example.row]:
+        words, replacement = replacements[example.row]
         notes.append(f"“{words}” is “{replacement}” here.")
     return notes
 
 
 def _get_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
-    """Return the answer to an example with its confidence, if that is known."""
+    """Return the answer to an example for readers, such as "positive (93%)".
+
+    Args:
+        answers: Answers of the model.
+        example: The example. Without a confidence, the answer stands alone.
+    """
     answer = answers.describe_answer(answers.answers[example.row])
     confidence = answers.get_confidence(example.row)
     if confidence is None:
@@ -344,20 +405,25 @@ def _get_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
 
 
 def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
-    """Yield which cases pass, by functionality, so that two models can be compared."""
+    """Yield the outcome of each case, by which the reports of two models can be compared.
+
+    Yields:
+        One figure with the outcomes, functionalities and clusters of the applicable cases; nothing if
+        there are none.
+    """
     table = m.answers.table
     ids = []
     values = []
-    groups = []
+    functionalities = []
     clusters = []
     for row, passed in enumerate(m.answers.result.passed):
-        # Two models are compared on the cases that apply to both.
+        # A case to which the expectation does not apply has no outcome.
         if passed is None:
             continue
-        functionality = table.functionalities[int(table.case_functionality[row])]
+        number = int(table.case_functionality[row])
         ids.append(f"{row}/{table.case_ids[row]}")
         values.append(passed)
-        groups.append(functionality)
+        functionalities.append(table.functionalities[number])
         if table.case_clusters is not None:
             clusters.append(str(table.case_clusters[row]))
     if ids:
@@ -367,7 +433,7 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
             "higher",
             ids,
             values,
-            groups=tuple(groups),
+            groups=tuple(functionalities),
             clusters=tuple(clusters),
         )
 
@@ -394,13 +460,16 @@ def describe_data(m: BehaviorMeasurement) -> dict[str, Any]:
 
 
 def _list_figures() -> dict[str, Any]:
-    """Return the value of each headline figure by its name."""
-    # The test types answer different questions: a model may pass INV tests by one answer to all.
-    values: dict[str, Any] = {"pass_rate": operator.attrgetter("mean")}
+    """Return the name of each headline figure -> the function that gets it from a measurement.
+
+    They are `pass_rate`, and `pass_rate_mft` and so on for each test type, because the test types answer
+    different questions: a model may pass all invariance tests by one answer to everything.
+    """
+    getters: dict[str, Any] = {"pass_rate": operator.attrgetter("mean")}
     for test_type in TEST_TYPES:
         name = f"pass_rate_{test_type.lower()}"
-        values[name] = operator.methodcaller("get_type_rate", test_type)
-    return values
+        getters[name] = operator.methodcaller("get_type_rate", test_type)
+    return getters
 
 
 RATES = _list_figures()

@@ -207,9 +207,14 @@ def compute_pass_rates(
 
 
 def get_case_slice(suite: SuiteTable, number: int) -> slice:
-    """Return the slice of the cases of the functionality with a number."""
-    ends = np.searchsorted(suite.case_functionality, [number, number + 1])
-    return slice(*ends.tolist())
+    """Return the slice of the cases of one functionality among all cases of the suite.
+
+    Args:
+        suite: Table of the suite, whose cases are sorted by functionality.
+        number: Index of the functionality.
+    """
+    start, stop = np.searchsorted(suite.case_functionality, [number, number + 1]).tolist()
+    return slice(start, stop)
 
 
 def select_answers(
@@ -242,15 +247,27 @@ def select_answers(
 def _judge_functionality(
     predictions: SuitePredictions, suite: SuiteTable, number: int
 ) -> list[bool | None]:
-    """Return whether each case of a functionality passes; None if it does not apply."""
+    """Return whether each case of a functionality passes; None if the expectation does not apply to it.
+
+    Args:
+        predictions: Checked predictions on the whole suite.
+        suite: Table of the suite.
+        number: Index of the functionality.
+
+    Raises:
+        TypeError, ValueError: If the expectation cannot be evaluated; the message names the functionality.
+    """
     answers = select_answers(predictions.answers, predictions.probabilities, suite, number)
     try:
-        _, outcomes = evaluate_cases(suite.expectations[number], answers)
-    # The expectation does not know its functionality, which the reader has to mend.
+        _, case_results = evaluate_cases(suite.expectations[number], answers)
     except (TypeError, ValueError) as error:
+        # The expectation does not know its functionality, which the user has to mend.
         name = suite.functionalities[number]
         raise type(error)(f"{error} (functionality {name!r})") from error
-    return [None if np.isnan(outcome) else bool(outcome) for outcome in outcomes.tolist()]
+    verdicts: list[bool | None] = []
+    for result in case_results.tolist():
+        verdicts.append(None if np.isnan(result) else bool(result))
+    return verdicts
 
 
 # ----------------------------------------------------------------------------- intervals
@@ -285,7 +302,7 @@ class _CaseCounts:
                 independent cases.
 
         Returns:
-            The counts. Their `units` are None where every case is a cluster by itself.
+            The counts. Their `units` are None if no applicable case shares its cluster with another one.
         """
         n_filtered = verdicts.count(None)
         n_cases = len(verdicts) - n_filtered
@@ -309,10 +326,20 @@ class _CaseCounts:
 def _score_functionality(
     counts: _CaseCounts, suite: SuiteTable, number: int, level: float
 ) -> FunctionalityResult:
-    """Return the pass rate of a functionality with its interval."""
+    """Return the pass rate of a functionality with its interval.
+
+    Args:
+        counts: Numbers of its cases.
+        suite: Table of the suite.
+        number: Index of the functionality.
+        level: Confidence level of the interval.
+    """
+    pass_rate = None
     interval = None
     n_distinct = None
     n_effective = None
+    if counts.n_cases > 0:
+        pass_rate = counts.n_passed / counts.n_cases
     if counts.units is not None:
         # Copies of one text get one answer: 6,000 cases that are 60 texts are worth 60.
         n_distinct = len(counts.units)
@@ -324,7 +351,7 @@ def _score_functionality(
         functionality=suite.functionalities[number],
         functionality_class=suite.classes[number],
         test_type=suite.test_types[number],
-        pass_rate=counts.n_passed / counts.n_cases if counts.n_cases else None,
+        pass_rate=pass_rate,
         n_passed=counts.n_passed,
         n_cases=counts.n_cases,
         n_filtered=counts.n_filtered,
@@ -337,15 +364,29 @@ def _score_functionality(
 def _average_groups(
     results: Sequence[FunctionalityResult], groups: Sequence[str], level: float
 ) -> dict[str, GroupResult]:
-    """Return the mean of each group of functionalities, in the order of their first member."""
-    members: dict[str, list[FunctionalityResult]] = {}
+    """Average the pass rates of functionalities by their class or test type.
+
+    Args:
+        results: F results.
+        groups: F names: the class or the test type of each functionality.
+        level: Confidence level of the intervals.
+
+    Returns:
+        Name of a group -> its mean, in the order of the first members.
+    """
+    results_by_group: dict[str, list[FunctionalityResult]] = {}
     for result, group in zip(results, groups, strict=True):
-        members.setdefault(group, []).append(result)
-    return {name: _average_rates(rows, level) for name, rows in members.items()}
+        results_by_group.setdefault(group, []).append(result)
+    return {name: _average_rates(members, level) for name, members in results_by_group.items()}
 
 
 def _average_rates(results: Sequence[FunctionalityResult], level: float) -> GroupResult:
-    """Average the pass rates of functionalities, each with a weight of one."""
+    """Return the unweighted mean of the pass rates of functionalities, with its interval.
+
+    Args:
+        results: Results of the functionalities. Those without a pass rate are left out.
+        level: Confidence level of the interval, which is over the cases within functionalities.
+    """
     rates = []
     n_passed: list[float] = []
     sizes: list[float] = []
@@ -420,13 +461,21 @@ def find_low_pass_rates(
 
 
 def _compute_lower_tail(result: FunctionalityResult, limit: float) -> float:
-    """Return the chance of at most this many passed cases if the share of passes is the limit."""
+    """Return the p-value of the one-sided binomial test that a pass rate is below a limit.
+
+    This is the probability of at most as many passed cases if each passes with the probability `limit`.
+
+    Args:
+        result: Pass rate of a functionality with at least one applicable case. With repeated texts, the
+            numbers of cases are scaled down to the effective number.
+        limit: Limit, in (0, 1).
+    """
     if result.n_effective is None:
         return float(special.bdtr(result.n_passed, result.n_cases, limit))
     # The binomial tail as an incomplete beta function also takes counts that are not whole.
     n_passed = result.n_passed / result.n_cases * result.n_effective
     n_failed = result.n_effective - n_passed
-    # Rounding may leave slightly less than nothing if all cases pass.
+    # If all cases pass, the tail is 1; rounding may leave slightly fewer than 0 failures.
     if n_failed <= 0:
         return 1.0
     return float(special.betainc(n_failed, n_passed + 1, 1 - limit))

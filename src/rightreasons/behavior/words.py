@@ -29,7 +29,9 @@ PROSE = Prose(Path(__file__).with_name("words.md.j2"))
 
 
 def describe_expectation(answers: SuiteAnswers, number: int) -> str:
-    """Return what a functionality expects of all its cases, as sentences.
+    """Describe in sentences what a functionality expects of all its cases.
+
+    The sentences are templates, whose fields are filled here.
 
     Args:
         answers: Answers of a model to the suite.
@@ -43,8 +45,8 @@ def describe_expectation(answers: SuiteAnswers, number: int) -> str:
         tolerance=_describe_tolerance(spec),
         limit=_describe_limit(spec),
     )
-    # Most expectations have no conditions, and then nothing follows.
     rule = write(f"rule.{spec['name']}")
+    # Most expectations have no conditions: then the text is empty.
     conditions = write("conditions")
     return f"{rule} {conditions}".strip()
 
@@ -56,6 +58,9 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
         answers: Answers of a model to the suite.
         number: Index of the functionality in the suite.
         example: An example of the functionality.
+
+    Returns:
+        The answer, such as "positive", "neutral or positive" or "anything but negative".
     """
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "not_equal":
@@ -68,9 +73,10 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
         label = answers.table.labels[example.row]
     if label is None:
         return ""
-    # A label may stand for several correct classes, such as neutral and positive.
-    accepted = (spec.get("accept") or {}).get(str(label), [label])
-    return " or ".join(map(answers.describe_answer, accepted))
+    # Several classes may be correct for a label, such as neutral and positive for "not negative".
+    accepted_classes = spec.get("accept") or {}
+    correct_answers = accepted_classes.get(str(label), [label])
+    return " or ".join(map(answers.describe_answer, correct_answers))
 
 
 def describe_movement(
@@ -113,7 +119,14 @@ def _describe_answer(answers: SuiteAnswers, answer: Any) -> str:
 
 
 def _describe_limit(spec: Mapping[str, Any]) -> str:
-    """Return in which direction a confidence must not move, and how far."""
+    """Return in which direction a confidence must not move, and how far, as the end of a sentence.
+
+    Args:
+        spec: Expectation of a movement: `increasing` or `positive`, and `tolerance`.
+
+    Returns:
+        Words such as "must not fall by more than 0.1".
+    """
     should_rise = spec.get("increasing", spec.get("positive"))
     verb = "fall" if should_rise else "rise"
     tolerance = _describe_tolerance(spec)
@@ -123,12 +136,12 @@ def _describe_limit(spec: Mapping[str, Any]) -> str:
 
 
 def _describe_tolerance(spec: Mapping[str, Any]) -> str:
-    """Return the tolerance of an expectation; "" if it has none."""
-    field = EXPECTATIONS[spec["name"]].model_fields.get("tolerance")
-    if field is None:
+    """Return the tolerance of an expectation, such as "0.1"; "" if this kind of expectation has none."""
+    fields = EXPECTATIONS[spec["name"]].model_fields
+    if "tolerance" not in fields:
         return ""
     tolerance = spec.get("tolerance")
     # A suite need not say what is the default.
     if tolerance is None:
-        tolerance = field.default
+        tolerance = fields["tolerance"].default
     return f"{tolerance:g}"

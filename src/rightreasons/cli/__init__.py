@@ -130,24 +130,39 @@ def _never_fail_to_print() -> None:
 
 
 def _share_launch(words: Sequence[str]) -> None:
-    """Decide what this process does, if it is one of several that a launcher started."""
+    """Decide what this process does if a launcher such as torchrun started several processes.
+
+    The processes share the items of the commands in `SHARED`, and the first one prints the result. The
+    first process alone runs any other command.
+
+    Args:
+        words: Words of the command line, without the name of the program.
+
+    Raises:
+        SystemExit: If the command is not for this process.
+    """
     if os.environ.get("WORLD_SIZE", "1") == "1":
         return
     is_first = os.environ.get("RANK", "0") == "0"
-    typed = [word.replace("_", "-") for word in words[:2]]
-    is_shared = bool(SHARED.intersection((*typed[:1], " ".join(typed))))
-    if is_shared and not is_first:
-        # The first process prints the results of all. Python flushes the file at its end.
+    # A command has one word, such as "audit", or two, such as "data split".
+    command = [word.replace("_", "-") for word in words[:2]]
+    is_shared = " ".join(command[:1]) in SHARED or " ".join(command) in SHARED
+    if not is_shared:
+        if not is_first:
+            raise SystemExit(0)
+        os.environ["WORLD_SIZE"] = "1"
+    elif not is_first:
+        # Python flushes the file at its end.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-    if is_shared:
-        return
-    if not is_first:
-        raise SystemExit(0)
-    os.environ["WORLD_SIZE"] = "1"
 
 
 def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
-    """Run a command and return its exit code."""
+    """Run a command and return its exit code.
+
+    Args:
+        words: Words of the command line, without the name of the program.
+        stop_code: Returns the exit code after the command was stopped by a signal.
+    """
     try:
         _check_words(words)
         words = _expand_audit_file(words)
@@ -171,7 +186,18 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
 
 
 def _report_error(error: Any, words: Sequence[str]) -> int:
-    """Print an error as one sentence, and return the exit code."""
+    """Print an error as one sentence, and return the exit code.
+
+    Args:
+        error: Any exception of a command.
+        words: Words of the command line, without the name of the program.
+
+    Returns:
+        2 for an error of the user, 1 for an error of this package.
+
+    Raises:
+        Exception: The error itself, if the user asked for its traceback.
+    """
     # Errors of click and typer about the command line itself.
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         sentence = _describe_usage_error(error)
@@ -185,11 +211,13 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
         error = with_install_hint(error)
 
     # An error that we raise on purpose is about the input; any other is ours.
-    exit_code = 1
-    hint = f" Add {TRACEBACK} to see where it arose, and please report it."
     if is_user_error(error):
         exit_code = 2
         hint = _suggest_look(error, words)
+    else:
+        exit_code = 1
+        hint = f" Add {TRACEBACK} to see where it arose, and please report it."
+    # Only options of this command are written as its flags.
     flags = _list_flags(words)
     options = [name for name in getattr(error, "option", ()) if name in flags]
     sentence = f"{with_flags(format_error(error), options)}{hint}"
@@ -201,7 +229,11 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return an error of click in our words, or "" for the help that it shows without arguments."""
+    """Return an error of click in our words; "" for the help that it shows without arguments.
+
+    Args:
+        error: A `click.UsageError`, such as one about an unknown or a missing option.
+    """
     message = error.format_message().rstrip(".")
     if message.startswith("Usage"):
         return ""
@@ -212,17 +244,27 @@ def _describe_usage_error(error: Any) -> str:
     parameter = getattr(error, "param", None)
     if message.startswith("Missing") and parameter is not None:
         return _describe_missing(parameter, command)
-    return f"Expected what `{command} -h` lists, but got: {message[:1].lower()}{message[1:]}."
+    clause = f"{message[:1].lower()}{message[1:]}"
+    return f"Expected what `{command} -h` lists, but got: {clause}."
 
 
 def _describe_missing(parameter: Any, command: str) -> str:
-    """Return the sentence for an argument or a required option that was not given."""
+    """Return the sentence for an argument or a required option that was not given.
+
+    Args:
+        parameter: A parameter of click.
+        command: The command, such as "rightreasons audit".
+
+    Returns:
+        A sentence such as "Expected --train after rightreasons repair, but it is missing: labeled training
+        texts: …", which ends with the help of the parameter.
+    """
     name = parameter.opts[0]
     if parameter.param_type_name == "argument":
         name = parameter.metavar or parameter.name.upper()
-    # The help of what is missing says what to give.
     text = (getattr(parameter, "help", "") or "").rstrip(".")
-    return f"Expected {name} after {command}, but it is missing: {text[:1].lower()}{text[1:]}."
+    clause = f"{text[:1].lower()}{text[1:]}"
+    return f"Expected {name} after {command}, but it is missing: {clause}."
 
 
 def _close_bars() -> None:
@@ -236,7 +278,14 @@ def _close_bars() -> None:
 
 @contextlib.contextmanager
 def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
-    """Print our warnings as a line, without their position in the code."""
+    """Print warnings of this package as one line without their position in the code, inside a `with` block.
+
+    Of the warnings about stored results that are set aside, only the first few are printed, and the others
+    are counted at the end.
+
+    Args:
+        words: Words of the command line, whose options are written as flags.
+    """
     # It reports each of a dozen attempts to reach the hub. The error at the end says it once.
     logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)
     package_folder = str(Path(rightreasons.__file__).parent)
@@ -244,12 +293,13 @@ def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
     n_set_aside = 0
 
     def show_plainly(message: Any, category: type[Warning], filename: str, *details: Any) -> None:
+        """Print a warning; takes the place of `warnings.showwarning`."""
         nonlocal n_set_aside
         is_ours = issubclass(category, UserWarning) and filename.startswith(package_folder)
         is_set_aside = issubclass(category, SetAsideWarning)
         if is_set_aside:
             n_set_aside += 1
-        # An audit keeps the results of each batch of texts in a folder of its own, and may find dozens outdated.
+        # An audit keeps the results of each batch of texts in its own folder, and may find dozens outdated.
         if is_set_aside and n_set_aside > MAX_SET_ASIDE_WARNINGS:
             return
         if is_ours or is_set_aside:
@@ -298,7 +348,12 @@ def _root(
 
 
 def _expand_audit_file(words: Sequence[str]) -> Sequence[str]:
-    """Replace the file of `rightreasons audit audit.yaml` by its options; typed options win."""
+    """Replace the file of `rightreasons audit audit.yaml` by the options that it lists.
+
+    Args:
+        words: Words of the command line. Options after the file come last, and so override those of the
+            file.
+    """
     if len(words) < 2 or words[0] != "audit" or not words[1].endswith((".yaml", ".yml")):
         return words
     from rightreasons.report.questions import read_reproduction
@@ -307,21 +362,34 @@ def _expand_audit_file(words: Sequence[str]) -> Sequence[str]:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Refuse an empty word: as a path it would be the current folder, and as names no names."""
-    previous = ""
+    """Refuse an empty argument or value: as a path it would be the current folder, and as names no names.
+
+    Raises:
+        ValueError: If a word is empty, or an option has an empty value, as in `--out ""` and `--out=`.
+    """
+    previous_word = ""
     for word in words:
         name, equals, value = word.partition("=")
-        is_empty_value = name.startswith("--") and equals == "=" and not value
-        if not word or is_empty_value:
-            # `--out ""` and `--out=` are the same mistake.
-            option = name if word else previous
-            subject = option if option.startswith("--") else "an argument"
+        is_option_without_value = name.startswith("--") and equals == "=" and not value
+        subject = ""
+        if is_option_without_value:
+            subject = name
+        elif not word and previous_word.startswith("--"):
+            subject = previous_word
+        elif not word:
+            subject = "an argument"
+        if subject:
             raise ValueError(f"Expected a value of {subject}, but it is empty.")
-        previous = word
+        previous_word = word
 
 
 def _suggest_look(error: Exception, words: Sequence[str]) -> str:
-    """Return a hint to `rightreasons look` if it could settle an error about a table, or ""."""
+    """Return a hint to `rightreasons look`, if it could settle an error about the columns of a file; or "".
+
+    Args:
+        error: An error of the user.
+        words: Words of the command line; the file may be any of them.
+    """
     files = [word for word in words[1:] if Path(word).suffix and Path(word).is_file()]
     look_options = {*_list_flags(["look"])} - {"out"}
     options = [name for name in getattr(error, "option", ()) if _is_role(name, look_options)]
@@ -329,16 +397,17 @@ def _suggest_look(error: Exception, words: Sequence[str]) -> str:
         return ""
     # The file that the error names comes last.
     files.sort(key=lambda word: Path(word).name in str(error))
+    file = files[-1]
     from rightreasons.io.reading import as_table
 
     try:
         # Its warnings were printed when the command read it.
         with warnings.catch_warnings(action="ignore"):
-            as_table(files[-1])
+            as_table(file)
     except USER_ERRORS:
         # `look` could not show it either.
         return ""
-    return f" `rightreasons look {shlex.quote(files[-1])}` shows how the file would be read."
+    return f" `rightreasons look {shlex.quote(file)}` shows how the file would be read."
 
 
 def _is_role(option: str, look_options: set[str]) -> bool:
@@ -347,11 +416,17 @@ def _is_role(option: str, look_options: set[str]) -> bool:
 
 
 def _list_flags(words: Sequence[str]) -> list[str]:
-    """Return the names of the flags of a command, as Python writes them."""
+    """Return the names of the options of a command, in Python's spelling such as "label_column".
+
+    Args:
+        words: Words of a command line, which begin with the command, such as ["data", "split", …].
+    """
     command: Any = typer.main.get_command(_app)
     for word in words:
-        if not hasattr(command, "get_command"):
+        is_group = hasattr(command, "get_command")
+        if not is_group:
             break
+        # An unknown word leaves the group as it is.
         command = command.get_command(None, word) or command
     names = []
     for parameter in command.params:
@@ -362,10 +437,21 @@ def _list_flags(words: Sequence[str]) -> list[str]:
 
 
 def with_flags(sentence: str, names: Iterable[str], prefix: str = "") -> str:
-    """Write the options of a sentence as flags of a command, such as `--label-column`."""
+    """Write the options in a sentence as flags of a command.
+
+    Args:
+        sentence: A sentence in which options are written as in Python: `label_column`, or label_column=.
+        names: Names of the options.
+        prefix: Beginning of the flags, such as "difficulty-".
+
+    Example:
+        >>> with_flags("Expected `label_column`, or split='test'.", ["label_column", "split"])
+        "Expected --label-column, or --split='test'."
+    """
     for name in names:
         flag = f"--{prefix}{name.replace('_', '-')}"
-        # `label_column=` of Python stands without a value, or with one.
+        # `NAME`, and NAME= without a value at the end of a clause.
         sentence = re.sub(rf"`{name}`|\b(?<!-){name}=(?=[ .,;]|$)", flag, sentence)
+        # NAME=value.
         sentence = re.sub(rf"\b(?<!-){name}=", f"{flag}=", sentence)
     return sentence

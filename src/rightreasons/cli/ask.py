@@ -109,7 +109,7 @@ def select_options(
 def question_command(
     question: str, *, stored: bool = False, has_record: bool = False, **implied: Any
 ) -> None:
-    """Declare the command that asks one question of a model, and writes the report.
+    """Register the command that asks one question of a model, and writes the report.
 
     Args:
         question: The question: a name of `report.questions.QUESTIONS`.
@@ -130,16 +130,18 @@ def question_command(
         groups = {"implied": AuditOptions(**implied), **declared}
         run_audit((model, dataset), out, [question], groups, options, open_page=open_page)
 
+    # The docstring of a command is its help.
     command.__doc__ = OPTIONS_BY_QUESTION[question].__doc__
+    # The help lists the groups of options in this order.
     declared: dict[str, type[Options]] = {"settings": AuditOptions}
-    # The help lists the groups in this order.
     if has_record:
         declared["earlier"] = EarlierOptions
     if stored:
         declared["stored"] = StoredOptions
     declared.update(ASKED)
     declared["options"] = OPTIONS_BY_QUESTION[question]
-    declared_command(COMMANDS[question], question, declared)(command)
+    register = declared_command(COMMANDS[question], question, declared)
+    register(command)
 
 
 def run_audit(
@@ -204,11 +206,11 @@ def tell_subject(arguments: tuple[str | None, str | None], settings: Mapping[str
 
 
 def is_about_labels(dataset: str | None, settings: Mapping[str, Any]) -> bool:
-    """Return whether an audit is about labels of which an item may have several.
+    """Return whether an audit is about each of several labels that an item may have at once.
 
     Args:
         dataset: The data; None if only predictions were typed.
-        settings: The settings of the audit, by name.
+        settings: The settings of the audit, by name; `target` names the labels.
     """
     from rightreasons.report.labels import ALL, has_several_labels
 
@@ -217,7 +219,7 @@ def is_about_labels(dataset: str | None, settings: Mapping[str, Any]) -> bool:
         return False
     if len(targets) > 1 or targets == [ALL]:
         return True
-    # One label of stored predictions is selected as several are. A model has its answer for each label.
+    # Of stored predictions, a single label is selected in the same way as several.
     if dataset is None or "predictions" in settings:
         return True
     return has_several_labels(dataset, settings)
@@ -310,11 +312,17 @@ def behavior(
 
 
 def score_predictions(predictions: Path, suite: Suite, declared: Mapping[str, Any]) -> SuiteAnswers:
-    """Return which cases of a suite stored predictions pass."""
+    """Score stored predictions on a suite: return which cases they pass.
+
+    Args:
+        predictions: Table of predictions, whose name stands for that of the model.
+        suite: The suite.
+        declared: Groups of options of the command: "stored" and "settings".
+    """
     from rightreasons.behavior.measure import read_suite_answers, score_stored
 
     stored = read_suite_answers(predictions, suite, options=declared["stored"])
-    # The name of the file stands for that of the model.
+    # Of a file, nothing else says which model it is of.
     return score_stored(predictions.stem, suite, stored, resampling=declared["settings"].resampling)
 
 
@@ -349,12 +357,19 @@ def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out:
 
 
 def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOptions) -> None:
-    """Print what the command would ask, and what that would take."""
+    """Print which requests the command would send to a model for a suite, and what they would cost.
+
+    Args:
+        model: Folder, hub id, or address of a server.
+        scorer: The scorer of the model.
+        suite: The suite.
+        settings: Settings of the command.
+    """
     from rightreasons.behavior.measure import measure_behavior
     from rightreasons.models.prompted import find_prompted
     from rightreasons.report.plan import plan_command
 
-    # The intervals of a plan are not read.
+    # The intervals of a plan are not read, so that few resamples are enough.
     measure = functools.partial(
         measure_behavior,
         suite=suite,
@@ -365,11 +380,17 @@ def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOption
 
 
 def measure_suite(scorer: Any, suite: Suite, settings: AuditOptions, out: Path) -> SuiteAnswers:
-    """Return which cases of a suite a model passes."""
+    """Ask a model every example of a suite, and return which cases it passes.
+
+    Args:
+        scorer: The scorer of the model.
+        suite: The suite; one of reading is answered by spans of its contexts.
+        settings: Settings of the command.
+        out: Folder of the report, in which the predictions are stored.
+    """
     from rightreasons.behavior.measure import is_reading, measure_behavior, measure_reading
     from rightreasons.models.runs.processes import default_batch_size
 
-    # Answers that are spans of a context are compared as texts.
     measure = measure_reading if is_reading(suite) else measure_behavior
     return measure(
         scorer,
@@ -483,7 +504,13 @@ def reasons(
 
 
 def show_traces(file: str, options: ReasonsOptions, settings: AuditOptions) -> None:
-    """Measure a file of answers in the arms plain, neutral and hint, and print the section."""
+    """Measure a file of answers in the arms plain, neutral and hint, and print the section.
+
+    Args:
+        file: Table of the answers with their explanations.
+        options: Options of the question, which may name a judge of the explanations.
+        settings: Settings of the command.
+    """
     from rightreasons.io.arrow_tables import only_part
     from rightreasons.io.reading import as_table
     from rightreasons.reasons.measure import measure_reasons

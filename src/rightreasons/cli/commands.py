@@ -52,13 +52,21 @@ class CommandGroup(typer.core.TyperGroup):
     """Group of commands that answers an unknown command with the most similar known ones."""
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
-        """Find the command that was typed."""
+        """Find the command that was typed; called by click.
+
+        Args:
+            ctx: Context of click.
+            args: Words after the name of the group.
+
+        Raises:
+            ValueError: If the command is unknown; the message suggests similar ones.
+        """
         known_commands = self.list_commands(ctx)
         is_flag = not args or args[0].startswith("-")
         if not is_flag and args[0].replace("_", "-") not in known_commands:
-            # `plan` may stand for `learn plan`, which is a command of a group.
-            nested = _list_nested_commands(args[0])
-            raise make_unknown_name_error("command", args[0], nested or known_commands)
+            # Whoever types `plan` may mean `learn plan`, which is a command of a group.
+            nested_commands = _list_nested_commands(args[0])
+            raise make_unknown_name_error("command", args[0], nested_commands or known_commands)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -83,7 +91,7 @@ class LazyGroup(CommandGroup):
         return load_command(name) if name in ABOUT else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands under their headings."""
+        """Write the commands under their headings; called by click for the help."""
         # All sections are aligned by the longest name of any.
         width = max(map(len, ABOUT))
         for heading, commands in COMMANDS.items():
@@ -106,30 +114,32 @@ class GroupedCommand(typer.core.TyperCommand):
     groups: Mapping[str, str] = {}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options by heading, then the help options."""
+        """Write the arguments, then the options by heading, then the help options; called by click."""
         sections: dict[str, list[Any]] = {"Arguments": []}
-        options: dict[str, Any] = {}
+        # Name of an option -> the option, until it is in a section.
+        remaining: dict[str, Any] = {}
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
                 sections["Arguments"].append(parameter.get_help_record(ctx))
             elif parameter.name != "help":
-                options[parameter.opts[0].lstrip("-")] = parameter
+                remaining[parameter.opts[0].lstrip("-")] = parameter
 
         for heading, names in self.groups.items():
             sections[heading] = []
             for name in names.split():
                 # A heading may name options that this form of the command lacks.
-                if name in options:
-                    sections[heading].append(options.pop(name).get_help_record(ctx))
-        n_ungrouped = self._count_ungrouped(len(options))
-        for name in list(options)[:n_ungrouped]:
-            option: Any = options.pop(name)
+                if name in remaining:
+                    option: Any = remaining.pop(name)
+                    sections[heading].append(option.get_help_record(ctx))
+        n_ungrouped = self._count_ungrouped(len(remaining))
+        for name in list(remaining)[:n_ungrouped]:
+            option = remaining.pop(name)
             heading = option.rich_help_panel or "Options"
             sections.setdefault(heading, []).append(option.get_help_record(ctx))
 
         sections["Help"] = [("-h, --help", "Show this message and exit.")]
-        if options:
-            text = f"Show {len(options)} more options, which can be typed too."
+        if remaining:
+            text = f"Show {len(remaining)} more options, which can be typed too."
             sections["Help"].append((HELP_ALL, text))
         for heading, lines in sections.items():
             if lines:
@@ -137,7 +147,11 @@ class GroupedCommand(typer.core.TyperCommand):
                     formatter.write_dl(lines)
 
     def _count_ungrouped(self, n_options: int) -> int:
-        """Return how many of the options that no heading names are shown."""
+        """Return how many of the options that no heading names are in the help.
+
+        Args:
+            n_options: Number of these options.
+        """
         if shows_all_options.get():
             return n_options
         if self.groups:
@@ -147,7 +161,13 @@ class GroupedCommand(typer.core.TyperCommand):
 
 
 def command_line(group: type[CommandGroup] = CommandGroup, name: str | None = None) -> typer.Typer:
-    """Return a new app for a command or a group of commands."""
+    """Return a new app of typer for a command or a group of commands.
+
+    Args:
+        group: Class of the group.
+        name: Name of the program, for the app of all commands, which can install the completion of a
+            shell; None for a part of it.
+    """
     return typer.Typer(
         cls=group,
         name=name,
@@ -174,7 +194,14 @@ def make_command_lines(module: str) -> dict[str, typer.Typer]:
 
 @functools.cache
 def load_command(name: str) -> Any:
-    """Import a command or a group of commands, with its examples."""
+    """Import a command or a group of commands, and add its examples to its help.
+
+    Args:
+        name: Name of a command in `commands.json`.
+
+    Returns:
+        The command of click.
+    """
     entry = ABOUT[name]
     module = import_module(f"{__package__}.{entry['module']}")
     command = typer.main.get_command(module.COMMANDS[name])
@@ -184,13 +211,20 @@ def load_command(name: str) -> Any:
 
 
 def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
-    """End the help of a command, and of each command of a group, with its examples."""
+    """End the help of a command, and of each command of a group, with its examples.
+
+    Args:
+        command: A command of click, which is changed.
+        words: What is typed for the command, such as "rightreasons data".
+        examples: Command lines, which begin with these words.
+    """
     if examples:
         # \b keeps click from wrapping the paragraph.
         lines = ["\b", "Examples:"]
         for line in examples:
             lines.append(f"  {line}")
         command.epilog = "\n".join(lines)
+    # A command that is no group has no further commands.
     for name, subcommand in getattr(command, "commands", {}).items():
         start = f"{words} {name}"
         subcommand_examples = [line for line in examples if line.startswith(start)]
@@ -198,7 +232,10 @@ def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
 
 
 def _list_nested_commands(name: str) -> list[str]:
-    """Return the commands of groups with a name, such as "learn plan" for "plan", from the examples."""
+    """Return the commands of groups that have a name, such as ["learn plan"] for "plan", sorted.
+
+    The modules of the groups are not imported for this: their commands are known from the examples.
+    """
     matches = set()
     for entry in ABOUT.values():
         for line in entry["examples"]:

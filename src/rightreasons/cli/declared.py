@@ -44,6 +44,9 @@ def declared_command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that registers a function as a command with declared options.
 
+    Each option of a declared class becomes a flag. When the command runs, the values of its flags become
+    an instance of the class again, which is passed to the function.
+
     Args:
         app: App to which the command is added.
         name: Name of the command.
@@ -61,7 +64,9 @@ def declared_command(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
+            """Call the function with the options that the flags make up."""
             for argument, (options_class, names) in classes.items():
+                # The flags of an argument are called as in `_make_parameters`.
                 option_values = {name: values.pop(f"{argument}_{name}") for name in names}
                 values[argument] = _make_options(options_class, option_values, _prefix(argument))
             function(**values)
@@ -69,13 +74,15 @@ def declared_command(
         parameters = _list_direct_parameters(function, declared)
         for argument, (options_class, names) in classes.items():
             parameters.extend(_make_parameters(options_class, names, argument))
-        # typer reads the flags of a command from the signature of its function.
+        # typer reads the flags of a command from the signature of its function, and the help from the
+        # docstring.
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         groups = ABOUT.get(name, {}).get("shown", {})
         command_class = type("Declared", (GroupedCommand,), {"groups": groups})
         app.command(name, cls=command_class, no_args_is_help=True)(run)
+        # The function itself stays as it was, so that Python code can call it.
         return function
 
     return register
@@ -84,7 +91,12 @@ def declared_command(
 def _list_direct_parameters(
     function: Callable[..., None], declared: Mapping[str, Declared]
 ) -> list[inspect.Parameter]:
-    """Return the parameters of a function that are no declared options, as keyword arguments."""
+    """Return the parameters of a function that typer reads directly, as keyword arguments.
+
+    Args:
+        function: Function of a command.
+        declared: Arguments whose options are declared by a class; they are left out.
+    """
     parameters = []
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         # `**declared` takes the declared options, and is no flag.
@@ -96,9 +108,15 @@ def _list_direct_parameters(
 def _make_parameters(
     options_class: type[Options], names: Sequence[str], argument: str
 ) -> list[inspect.Parameter]:
-    """Return options of a class as parameters that typer reads."""
+    """Return options of a class as parameters of a function that typer reads.
+
+    Args:
+        options_class: Class that declares the options.
+        names: Names of the options that become parameters.
+        argument: Argument of the command to which they belong: the parameters are called ARGUMENT_NAME.
+    """
     hints = typing.get_type_hints(options_class)
-    # The first sentence of the class is the heading of its options.
+    # The first sentence of the class is the heading of its options in the help.
     heading = re.split(r"\n|;", options_class.__doc__ or "")[0].rstrip(".")
     parameters = []
     for name in names:
@@ -109,9 +127,9 @@ def _make_parameters(
             # typer has no tuples of any length: they are typed as comma-separated names.
             default = ",".join(map(str, default or ())) or None
             kind = str if default else str | None
-        # A switch can be turned off too, as its default may be on.
         flag = f"--{_prefix(argument)}{name.replace('_', '-')}"
         if kind is bool:
+            # A switch can be turned off too, as its default may be on.
             flag = f"{flag}/--no-{flag.removeprefix('--')}"
         info = typer.Option(flag, help=field.description, rich_help_panel=heading)
         annotation: Any = Annotated[kind, info]
@@ -134,23 +152,42 @@ def _prefix(argument: str) -> str:
 
 
 def _make_options(options_class: type[Options], values: Mapping[str, Any], prefix: str) -> Options:
-    """Make the options of a class from values of a command line; errors name the flags."""
+    """Make an instance of a class of options from the values of flags.
+
+    Args:
+        options_class: The class.
+        values: Name of an option -> what was typed, or the default.
+        prefix: Beginning of the flags, such as "difficulty-", for error messages.
+
+    Raises:
+        OptionError, OptionTypeError: If a value is invalid; the message names the flag.
+    """
     hints = typing.get_type_hints(options_class)
     try:
         parsed = {name: _parse_value(hints[name], value, name) for name, value in values.items()}
         return options_class(**parsed)
     except (OptionError, OptionTypeError) as error:
+        # The class calls an option by its name in Python.
         message = with_flags(str(error), error.option, prefix)
         raise type(error)(message, option=error.option) from error
 
 
 def _parse_value(kind: Any, value: Any, name: str) -> Any:
-    """Return the value of a flag, of which comma-separated names become a tuple."""
+    """Convert the value of a flag: comma-separated names become a tuple, other values stay as they are.
+
+    Args:
+        kind: Type of the option.
+        value: What was typed, or the default; None if a tuple was not typed.
+        name: Name of the option in error messages.
+
+    Raises:
+        OptionError: If a tuple of names is empty, or of numbers has something else.
+    """
     element_type = _find_element_type(kind)
     if element_type is None:
         return value
     if value is None:
-        # Of `tuple | None`, None is a separate value.
+        # An option that is a tuple is empty then; one that is `tuple | None` is None.
         return () if get_origin(kind) is tuple else None
     elements = parse_names(value) or []
     is_valid = bool(elements)

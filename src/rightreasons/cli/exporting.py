@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import rightreasons
 from rightreasons.cli.data_group import DATA
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.core.choices import HARNESS_QUESTIONS, HARNESSES, TASKS
@@ -35,6 +34,9 @@ BENCHMARK = "benchmark"
 
 REQUEST_FILE = "items.jsonl"
 """The file of the requests of a task, one JSON object per line."""
+
+_ITEM_OPTIONS = ("to", "task", "split")
+"""Options of an export that concern the items, not what is asked about them."""
 
 QUESTION_ABOUT_TEXT = "Which label fits this text?"
 """What is asked of a text whose classes are its choices."""
@@ -87,26 +89,10 @@ def export(
 ) -> None:
     """Write items as a benchmark for the Hub, or questions as a task for another harness."""
     settings = settings.replace(task=options.task, split=options.split)
-    # A benchmark of the Hub is data: whoever runs it decides how it is asked.
+    _check_export(options, prompt)
     if options.to == BENCHMARK:
-        if options.reasons:
-            raise OptionError(
-                "Expected no `reasons` with a benchmark, which contains only items.",
-                option="reasons",
-            )
-        for name in prompt.get_changes():
-            raise OptionError(
-                f"Expected no `{name}` with a benchmark, which contains only items.", option=name
-            )
         export_benchmark(dataset, settings, out)
     elif options.to == LIGHTEVAL:
-        # A document of lighteval has one request per choice, and nothing follows its answer.
-        if options.reasons or options.questions:
-            raise OptionError(
-                "Expected neither `reasons` nor `questions` in a task of lighteval, which asks the "
-                "probes.",
-                option=("reasons", "questions"),
-            )
         export_probed(dataset, settings, out, to=LIGHTEVAL)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
@@ -119,6 +105,48 @@ def export(
             f"inspect eval rightreasons/audit -T data={dataset} asks the probes.",
             option=("reasons", "to"),
         )
+
+
+def _check_export(options: ExportOptions, prompt: Wording) -> None:
+    """Check that an export uses what was typed about its questions.
+
+    Args:
+        options: What is written, and for whom.
+        prompt: How items are put into words.
+
+    Raises:
+        OptionError: If an option would be ignored.
+    """
+    typed = {**options.get_changes(), **prompt.get_changes()}
+    wording = ("hints", *Wording.list_names())
+    # A benchmark of the Hub is data: whoever runs it decides how it is asked.
+    if options.to == BENCHMARK:
+        for name in typed:
+            if name not in _ITEM_OPTIONS:
+                raise OptionError(
+                    f"Expected no `{name}` with a benchmark, which contains only items.",
+                    option=name,
+                )
+    # A document of lighteval has one request per choice, and nothing follows its answer.
+    if options.to == LIGHTEVAL and (options.reasons or options.questions):
+        raise OptionError(
+            "Expected neither `reasons` nor `questions` in a task of lighteval, which asks the "
+            "probes.",
+            option=("reasons", "questions"),
+        )
+    if options.reasons and options.questions:
+        raise OptionError(
+            "Expected either `reasons` or `questions`, which are separate tasks, but got both: the "
+            "question reasons is one of `questions`, too.",
+            option=("reasons", "questions"),
+        )
+    # The probes have the prompt of the task, and `questions` the prompts of an audit.
+    for name in wording:
+        if name in typed and not options.reasons:
+            raise OptionError(
+                f"Expected `reasons` with `{name}`, as other tasks have fixed prompts.",
+                option=("reasons", name),
+            )
 
 
 def export_probed(
@@ -144,18 +172,23 @@ def export_probed(
         write_probed_tasks,
     )
 
-    rows_by_name: dict[str, Any] = {}
-    names = list(filter(None, map(str.strip, dataset.split(","))))
-    # The name of a file may have commas.
     if Path(dataset).exists():
+        # The name of a file may have commas.
         names = [dataset]
+    else:
+        names = [name.strip() for name in dataset.split(",") if name.strip()]
+    # Name -> the items of a data set, or a task of the harness.
+    rows_by_name: dict[str, Any] = {}
     for name in names:
-        registered = find_task(name, settings) if to == LM_EVAL else None
-        rows_by_name[name] = registered or list_probed_items(name, settings)
+        task = None
+        if to == LM_EVAL:
+            task = find_task(name, settings)
+        rows_by_name[name] = task or list_probed_items(name, settings)
     if to == LIGHTEVAL:
         files = write_lighteval_tasks(rows_by_name, out, seed=settings.seed)
     else:
         files = write_probed_tasks(rows_by_name, out, questions)
+
     # One file per data set, in the same order.
     for file, (name, rows) in zip(files, rows_by_name.items(), strict=True):
         content = f"the items of the task {name}"
@@ -166,16 +199,26 @@ def export_probed(
 
 
 def find_task(name: str, settings: AuditOptions) -> RegisteredTask | None:
-    """Return the task of lm-evaluation-harness of a name that no dataset or file has; or None."""
+    """Return the task of lm-evaluation-harness with a name; None for the name of a dataset or a file.
+
+    Args:
+        name: What the user named.
+        settings: Settings of the export.
+
+    Raises:
+        OptionError: If a limit or a split was typed, which the harness selects itself.
+    """
     from rightreasons.datasets.builder import available_datasets
     from rightreasons.integrations.registered_tasks import find_registered_task
 
+    # A slash is part of a hub id.
     if name in available_datasets() or Path(name).exists() or "/" in name:
         return None
     task = find_registered_task(name)
-    # The harness has the items of its task, and a limit of its own.
+    if task is None:
+        return None
     for option_name in ("limit", "split"):
-        if task is not None and option_name in settings.get_changes():
+        if option_name in settings.get_changes():
             raise OptionError(
                 f"Expected no `{option_name}` for {name}, a task of lm-evaluation-harness, which "
                 "selects its items itself.",
@@ -200,6 +243,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
 
     kind, splits = open_task_data(dataset, settings, require_labels=True)
     original = choose_split(splits, settings.split, source_name=dataset)
+    # Task of the benchmark -> its items.
     tasks: dict[str, list[dict[str, Any]]] = {}
     for split in _list_benchmark_splits(splits, original, settings):
         items = limit_rows(splits[split], settings, dataset)
@@ -208,7 +252,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
             class_names = items.features["label"].names
         rows = []
         for item in items:
-            # A benchmark has no items without a right answer.
+            # A benchmark has no items without a correct answer.
             if item["label"] >= 0:
                 rows.append(_make_benchmark_row(item, class_names))
         name = "items" if split == original else re.sub(r"\W+", "_", split)
@@ -218,19 +262,30 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     if dataset in available_datasets():
         builder = get_builder_class(dataset)
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
+
     for task, rows in tasks.items():
         typer.echo(f"{task}: {pluralize(len(rows), 'item')}")
     typer.echo(f"Benchmark: {folder}")
-    typer.echo(
-        f"To upload it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
-    )
-    typer.echo(f"To run it: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
+    repository = f"my-name/{folder.name}"
+    upload = shlex.join([repository, str(folder)])
+    typer.echo(f"To upload it: hf upload {upload} --repo-type dataset")
+    typer.echo(f"To run it: inspect eval hf/{shlex.quote(repository)} --model MODEL")
 
 
 def _list_benchmark_splits(
     names: Iterable[str], original: str, settings: AuditOptions
 ) -> list[str]:
-    """Return a split, and those that are made from it, such as perturbed items, unless the user named one."""
+    """Return the splits that a benchmark has.
+
+    Args:
+        names: Names of all splits.
+        original: The split of the items.
+        settings: Settings of the export.
+
+    Returns:
+        The split, and those that are made from it, such as "test_flipped" of "test"; only the split itself
+        if the user named it.
+    """
     splits = [original]
     if settings.split is not None:
         return splits
@@ -241,11 +296,14 @@ def _list_benchmark_splits(
 
 
 def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> dict[str, Any]:
-    """Return an item as a question with choices, with what links it to other items.
+    """Return an item of a data set as a question with choices.
 
     Args:
-        item: The item.
-        class_names: The classes of a text, which are its choices; () for an item with choices of its own.
+        item: Column -> value of the item: id, label, and prompt and choices or text.
+        class_names: The classes of a text, which are its choices; () for an item with its own choices.
+
+    Returns:
+        id, prompt, choices and label, and the columns that link the item to others.
     """
     from rightreasons.io.logs import LINKS
 
@@ -255,7 +313,7 @@ def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> 
             row[name] = item[name]
     if not class_names:
         return {**row, "prompt": item["prompt"], "choices": item["choices"]}
-    # A text is asked about by a question of its own, as the Hub's benchmarks have prompts alone.
+    # The Hub's benchmarks have nothing but prompts, so that the question follows the text.
     segments = (item["text"], item.get("text_pair"), QUESTION_ABOUT_TEXT)
     return {
         **row,
@@ -267,12 +325,20 @@ def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> 
 def export_reasons(
     dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path
 ) -> None:
-    """Write the arms of the question about reasons as a task."""
+    """Write the arms of the question about reasons as a task.
+
+    Args:
+        dataset: What the user named.
+        settings: The columns, the split, the limit and the seed.
+        wording: How items are put into words.
+        options: The harness, and the kinds of hints.
+        out: The folder.
+    """
     from rightreasons.audited.task_data import open_items
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.prompts import ArmPrompts
 
-    # The words of the labels belong to the items, not to the prompt.
+    # A prompt has the fields of a wording, and more that a harness decides itself.
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.list_names()})
     items, names = open_items(dataset, settings, wording.label_words)
     # inspect_ai asks a chat in turns, lm-evaluation-harness sends one text.
@@ -285,9 +351,9 @@ def export_reasons(
     )
     rows = prompts.list_rows(items)
     declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
-    typer.echo(
-        f"Task: {declared} ({pluralize(len(rows), 'request')} about {pluralize(len(items), 'item')})"
-    )
+    n_requests = pluralize(len(rows), "request")
+    n_items = pluralize(len(items), "item")
+    typer.echo(f"Task: {declared} ({n_requests} about {n_items})")
     typer.echo("The first lines of the task show the commands that run it and audit its log.")
 
 
@@ -307,24 +373,21 @@ def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: s
     Raises:
         ValueError: If the folder holds something else.
     """
-    from jinja2 import StrictUndefined, Template
-
+    from rightreasons.cli.probed_tasks import render_template
     from rightreasons.core.store import check_folder, format_json_lines, write_text
 
     # Harnesses take names of letters, digits and underscores; a name in another script has none.
     letters = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower()
     task = f"rightreasons_{letters or 'items'}"
-    declaration = f"{task}.yaml" if to == "lm-eval" else f"{task}.py"
+    if to == LM_EVAL:
+        declaration = f"{task}.yaml"
+        template = "task_lm_eval.yaml.j2"
+    else:
+        declaration = f"{task}.py"
+        template = "task_inspect.py.j2"
     # Anything else in the folder is not ours to replace.
     folder = check_folder(out, own=(REQUEST_FILE, f"{task}.yaml", f"{task}.py", "logs"))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / REQUEST_FILE, format_json_lines(rows))
-    file = "task_inspect.py.j2"
-    if to == LM_EVAL:
-        file = "task_lm_eval.yaml.j2"
-    template = Path(rightreasons.__file__).parent / "report" / "templates" / file
-    values = {"task": task, "rows": REQUEST_FILE, "folder": folder.name}
-    text = Template(
-        template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
-    ).render(values)
+    text = render_template(template, task=task, rows=REQUEST_FILE, folder=folder.name)
     return write_text(folder / declaration, text)

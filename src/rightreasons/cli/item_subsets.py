@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 
 def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
-    """Return whether each item is Easy, and None for an item of neither subset.
+    """Return whether each item is Easy; None for an item of neither subset.
 
     Args:
-        items: The items; without subsets, their column `easy` is read.
-        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it.
+        items: The items.
+        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it: {"easy": ids, "hard":
+            ids}. None to read the column `easy` of the items.
+
+    Raises:
+        OptionError: If there is neither a file nor a column, or the file is about other items.
     """
     from rightreasons.core.json_files import read_json
 
@@ -56,8 +60,11 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
             option="subsets",
         )
     # Ids are compared as texts: a file may have numbers where the data set has texts.
-    flag_by_id = dict.fromkeys(map(str, easy_ids), True)
-    flag_by_id.update(dict.fromkeys(map(str, hard_ids), False))
+    flag_by_id: dict[str, bool] = {}
+    for item_id in easy_ids:
+        flag_by_id[str(item_id)] = True
+    for item_id in hard_ids:
+        flag_by_id[str(item_id)] = False
     flags = [flag_by_id.get(str(item_id)) for item_id in items["id"][:]]
     # The subsets of another data set have other ids.
     if all(flag is None for flag in flags):
@@ -154,13 +161,19 @@ def gaps(
 
 
 def _show_gaps(comparison: GapComparison, title: str) -> None:
-    """Print the gaps after both training sets, and the tests of their difference."""
+    """Print the Easy/Hard gaps after both training sets, and the tests of their difference.
+
+    Args:
+        comparison: The comparison.
+        title: Name of the data and the split.
+    """
     typer.secho(
         f"{title}: {comparison.n_easy:,} Easy and {comparison.n_hard:,} Hard items", bold=True
     )
     for name in ("original", "balanced"):
-        run_gaps = ", ".join(f"{gap:+.3f}" for gap in getattr(comparison, f"{name}_runs"))
-        typer.echo(f"Gap, {name} training set: {getattr(comparison, name):+.3f} (runs: {run_gaps})")
+        gap = getattr(comparison, name)
+        run_gaps = ", ".join(f"{run_gap:+.3f}" for run_gap in getattr(comparison, f"{name}_runs"))
+        typer.echo(f"Gap, {name} training set: {gap:+.3f} (runs: {run_gaps})")
     # Runs are compared if there are several of each.
     p_value = "none for a single run"
     if comparison.p_value is not None:
@@ -237,7 +250,20 @@ def split(
 def _open_labeled_splits(
     dataset: str, source: SourceOptions, items: DividedOptions, seed: int
 ) -> dict[str, datasets.Dataset]:
-    """Open the labeled items of each split that has some."""
+    """Open the labeled items of each split that has some.
+
+    Args:
+        dataset: What the user named.
+        source: Where it is, and what its columns mean.
+        items: Options with the maximum number of items per split.
+        seed: Seed by which items are selected if there are more.
+
+    Returns:
+        Split -> its labeled items.
+
+    Raises:
+        OptionError: If no item has a label.
+    """
     from rightreasons.io.samples import select_labeled_items
     from rightreasons.io.tables import open_splits
 
@@ -255,7 +281,13 @@ def _open_labeled_splits(
 
 
 def _show_subsets(result: EasyHardSplit, title: str, train_name: str) -> None:
-    """Print the accuracy without the premises, and the sizes of both subsets."""
+    """Print the accuracy without the premises, and the sizes of the Easy and the Hard subset.
+
+    Args:
+        result: The subsets.
+        title: Name of the data and the split.
+        train_name: Name of the split that was trained on.
+    """
     n_items = len(result.ids)
     typer.secho(f"{title}: {pluralize(n_items, 'item')}, trained on {train_name!r}", bold=True)
     accuracies = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
@@ -265,7 +297,8 @@ def _show_subsets(result: EasyHardSplit, title: str, train_name: str) -> None:
     )
     # Some items are solved in every run by luck.
     share = result.n_easy / n_items
+    n_easy = pluralize(result.n_easy, "item")
     typer.echo(
-        f"Easy: {pluralize(result.n_easy, 'item')} ({share:.1%}), correct in every run ({result.n_runs}); "
+        f"Easy: {n_easy} ({share:.1%}), correct in every run ({result.n_runs}); "
         f"by chance, {result.easy_by_chance:.1%} would be. Hard: {result.n_hard:,}."
     )

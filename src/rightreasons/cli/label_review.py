@@ -120,7 +120,14 @@ def _print_expected_share(report: Path) -> None:
 
 
 def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> None:
-    """Judge reviewed labels by the controls, write the page, and print it."""
+    """Judge reviewed labels by the controls, write the page of before and after, and print the verdict.
+
+    Args:
+        review: Figures of the reviewed labels.
+        report: Folder of the report that disputed the labels.
+        sheet: The reviewed sheet.
+        page: Folder of the page.
+    """
     from rightreasons.page.formats import short_name
     from rightreasons.repairs.loops import judge_labels
     from rightreasons.report.schema import read_audit
@@ -136,9 +143,9 @@ def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> No
 
 
 def _write_share(estimate: Estimate | None) -> str:
+    """Return a share with its interval as a text; a dash for labels that nobody reviewed (None)."""
     from rightreasons.page.formats import NONE, format_estimate
 
-    # A kind of labels that nobody reviewed has no share.
     if estimate is None:
         return NONE
     return format_estimate(estimate)

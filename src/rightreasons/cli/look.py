@@ -82,16 +82,27 @@ NAMES = tuple(name for _, names in DECLARED.values() for name in names)
 
 
 def _parse_settings(declared: Iterable[Options]) -> dict[str, Any]:
-    """Return the options of a user as a data.yaml has them."""
+    """Return the options that were typed, in the form of a data.yaml.
+
+    Args:
+        declared: The groups of options of the command.
+
+    Returns:
+        Name of an option -> its value; several names are a list.
+    """
     settings: dict[str, Any] = {}
     for options in declared:
         settings |= options.get_changes()
-    # Commas are part of an expression.
-    for name in ("label_names", "prompt_column", "choices_column"):
-        if name not in settings or "{{" in settings[name]:
-            continue
-        parse = parse_name_or_names if name == "choices_column" else parse_names
-        settings[name] = parse(settings[name])
+    parse_by_name = {
+        "label_names": parse_names,
+        "prompt_column": parse_names,
+        # A single column of choices is one column of lists.
+        "choices_column": parse_name_or_names,
+    }
+    for name, parse in parse_by_name.items():
+        # Commas in a jinja expression do not separate names.
+        if name in settings and "{{" not in settings[name]:
+            settings[name] = parse(settings[name])
     return settings
 
 
@@ -114,12 +125,7 @@ def look(
 ) -> None:
     """Show how a file will be interpreted: columns, items, labels, doubts. Write data.yaml."""
     from rightreasons.core.store import check_file
-    from rightreasons.io.descriptions import (
-        SUFFIXES,
-        make_description,
-        read_description,
-        write_description,
-    )
+    from rightreasons.io.descriptions import SUFFIXES, make_description
     from rightreasons.io.resolve import resolve
 
     settings = _parse_settings(declared.values())
@@ -136,7 +142,6 @@ def look(
             f"Expected no `{name}` next to {dataset}, which sets it: change the value there.",
             option=name,
         )
-    path = Path(dataset).expanduser()
     source: Any = dataset
     if not is_description:
         source = make_description({"data": dataset, **settings})
@@ -146,7 +151,7 @@ def look(
     doubts = []
     for doubt in (*resolution.doubts, *_describe_model_match(resolution, model)):
         doubts.append(with_flags(doubt, NAMES))
-    # What the user named does not help.
+    # If the data cannot be read in spite of what was typed, that is an error.
     if not resolution.readable and settings:
         raise ValueError(doubts[0])
     _print_doubts(doubts)
@@ -158,32 +163,54 @@ def look(
         unused = with_flags(resolution.unused, NAMES)
         typer.echo(textwrap.fill(unused, WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
+    is_written = False
+    if not is_description:
+        is_written = _write_data_file(out, dataset, resolution, settings)
+    _print_questions(resolution, dataset, model, out if is_written else None)
+
+
+def _write_data_file(
+    out: Path, dataset: str, resolution: Resolution, settings: Mapping[str, Any]
+) -> bool:
+    """Write a data.yaml that says how data is read, and return whether it was written.
+
+    Args:
+        out: The file. One about other data is not replaced.
+        dataset: What the user named.
+        resolution: How the data is read. Questions to read have fixed columns, and no file is needed.
+        settings: Options that were typed, which come first.
+
+    Raises:
+        OptionError: If options were typed, but the file is about other data.
+    """
+    from rightreasons.io.descriptions import read_description, write_description
+
+    path = Path(dataset).expanduser()
     is_about_others = False
     if out.exists():
         is_about_others = Path(str(read_description(out).source)).resolve() != path.resolve()
-    # Questions to read have fixed names of columns.
-    has_roles = resolution.kind != "question_answering"
-    is_written = has_roles and not is_description and not is_about_others
-    if is_written:
-        # The description may be in another folder than the data.
-        location = dataset
-        if path.exists():
-            location = os.path.relpath(path, out.parent)
-        write_description(out, {"data": location, **_describe_data(resolution), **settings})
-    elif is_about_others and settings:
+    if is_about_others and settings:
         raise OptionError(
             f"Expected `out` to be new or about {dataset}, but {out} is about other data.",
             option="out",
         )
-    elif is_about_others and not is_description:
+    if is_about_others:
         typer.echo(f"Not written: {out} is about other data; --out names another file.")
-    _print_questions(resolution, dataset, model, out if is_written else None)
+        return False
+    if resolution.kind == "question_answering":
+        return False
+    # The description may be in another folder than the data.
+    location = dataset
+    if path.exists():
+        location = os.path.relpath(path, out.parent)
+    write_description(out, {"data": location, **_describe_data(resolution), **settings})
+    return True
 
 
 def _print_doubts(doubts: Iterable[str]) -> None:
-    """Print the doubts about how the data is read."""
-    # A name of a column with a hyphen stays in one line, so that it can be copied.
+    """Print sentences about what is doubtful in how the data is read, in yellow."""
     for doubt in doubts:
+        # A name of a column with a hyphen stays in one line, so that it can be copied.
         text = textwrap.fill(
             f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
         )
@@ -191,7 +218,14 @@ def _print_doubts(doubts: Iterable[str]) -> None:
 
 
 def _describe_data(resolution: Resolution) -> dict[str, Any]:
-    """Return a resolution in the form of a data.yaml, for a person to change."""
+    """Return how data is read, in the form of a data.yaml, for a person to change.
+
+    Args:
+        resolution: How the data is read.
+
+    Returns:
+        Option -> value: the task, the columns, and the names of the labels.
+    """
     content: dict[str, Any] = {}
     if resolution.kind != "predictions":
         content["task"] = resolution.kind
@@ -200,13 +234,13 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
         for name, columns in resolution.columns.items():
             if name in KEYS:
                 content[KEYS[name]] = columns[0]
-    # A proposal counts as confirmed once a person kept it.
+    # Columns that were recognized by their content are proposals: a person who keeps them confirms them.
     for role in resolution.roles:
         if role.source == "content" and role.name in PROPOSAL_KEYS:
             content[PROPOSAL_KEYS[role.name]] = _join_columns(role)
     if resolution.comparison:
         content["correct_column"] = resolution.comparison
-    # Numbers are no names: a person would not know what to change them to.
+    # Labels that are numbers have no names: a person would not know what to change them to.
     are_numbers = all(map(str.isdecimal, resolution.label_names))
     if resolution.kind == "classification" and not are_numbers:
         content["label_names"] = resolution.label_names
@@ -222,7 +256,12 @@ def _join_columns(role: Role) -> str | list[str]:
 
 
 def _print_resolution(dataset: str, resolution: Resolution) -> None:
-    """Print what a file is, its columns, its first items, and its labels."""
+    """Print how data is read: its kind and splits, its columns, its first items, and its labels.
+
+    Args:
+        dataset: What the user named.
+        resolution: How the data is read.
+    """
     from rightreasons.page.formats import NONE
 
     sizes = ", ".join(f"{name} {size:,}" for name, size in resolution.splits.items())
@@ -233,8 +272,8 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
         typer.echo(textwrap.fill(f"Item {number}: {cells}", WIDTH, subsequent_indent="  "))
     # A column with many values is no column of labels, which its first values show.
     rows = []
-    for row in resolution.mapping[:MAX_ROWS]:
-        rows.append((_shorten(row.value), f"{row.count:,}", row.label or NONE, row.rule))
+    for value in resolution.mapping[:MAX_ROWS]:
+        rows.append((_shorten(value.value), f"{value.count:,}", value.label or NONE, value.rule))
     if rows:
         _print_table("Labels", [("value", "items", "class", "rule"), *rows])
     if len(resolution.mapping) > MAX_ROWS:
@@ -242,12 +281,13 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
 
 
 def _print_columns(resolution: Resolution) -> None:
-    """Print what each column is taken for, with the reason and the column that comes second."""
-    roles = {role.name: role for role in resolution.roles}
+    """Print a table of what each column is taken for, with the reason and the next best column."""
+    role_by_name = {role.name: role for role in resolution.roles}
     rows = []
     for name, columns in resolution.columns.items():
         reason = ""
-        role = roles.get(name)
+        # A column that is known by its heading has no role.
+        role = role_by_name.get(name)
         if role is not None:
             reason = role.reason
             if role.runner_up:
@@ -257,11 +297,14 @@ def _print_columns(resolution: Resolution) -> None:
 
 
 def show_row_doubts(doubts: Sequence[RowDoubt]) -> None:
-    """Print what the checks of the rows found: open doubts in yellow, and what they withhold."""
+    """Print what the checks of the rows found: open doubts in yellow, settled ones as notes.
+
+    Args:
+        doubts: The doubts. While one is open, no verdict of an audit is good or bad.
+    """
     for doubt in doubts:
         heading = "Note: "
         color = None
-        # An open doubt stands out, since it withholds verdicts.
         if doubt.is_open:
             heading = "Rows: "
             color = "yellow"
@@ -269,6 +312,7 @@ def show_row_doubts(doubts: Sequence[RowDoubt]) -> None:
             heading + doubt.in_words, WIDTH, subsequent_indent="  ", break_on_hyphens=False
         )
         typer.secho(text, fg=color)
+    # The consequence is printed once, after all doubts.
     if any(doubt.is_open for doubt in doubts):
         typer.echo(
             "While such a doubt is open, every verdict is gray. To settle a doubt, pass --settled-checks."
@@ -288,7 +332,15 @@ def _shorten(value: Any) -> str:
 
 
 def _describe_model_match(resolution: Resolution, model: str | None) -> list[str]:
-    """Return how the labels meet the classes of a model, or why they do not."""
+    """Print how the labels of data match the classes of a model, and return what is doubtful about it.
+
+    Args:
+        resolution: How the data is read.
+        model: Folder or hub id; None to match nothing.
+
+    Returns:
+        Sentences: why labels and classes do not match, or which classes have no items.
+    """
     from rightreasons.core.labels.matching import MatchTerms, describe_unlabeled, match_labels
     from rightreasons.core.labels.names import BY_NUMBER
 
@@ -304,22 +356,31 @@ def _describe_model_match(resolution: Resolution, model: str | None) -> list[str
     except ValueError as error:
         return [str(error)]
     typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
-    covered = {label for _, label in match.pairs}
-    uncovered = [name for name in classes if name not in covered]
+    labeled_classes = {class_name for _, class_name in match.pairs}
+    unlabeled_classes = [name for name in classes if name not in labeled_classes]
     # Names that match leave no doubt about the order.
-    if match.how != BY_NUMBER or not uncovered:
+    if match.how != BY_NUMBER or not unlabeled_classes:
         return []
-    return [describe_unlabeled(uncovered)]
+    return [describe_unlabeled(unlabeled_classes)]
 
 
 def _describe_passes(resolution: Resolution, question: str) -> str:
-    """Return about how many passes a question takes of a model that has gradients, at its defaults."""
+    """Estimate how many passes of an item through the model a question takes, such as "2,400 passes".
+
+    The estimate is for a model that has gradients, with the default options of the question.
+
+    Args:
+        resolution: How the data is read.
+        question: Name of the question.
+    """
     from rightreasons.io.samples import TEST_SPLITS
     from rightreasons.report.questions import QUESTIONS
 
     # An audit takes the first test split, or else any.
-    names = filter(resolution.splits.__contains__, (*TEST_SPLITS, *resolution.splits))
-    items = range(resolution.splits[next(names)])
+    candidates = [*TEST_SPLITS, *resolution.splits]
+    split = next(name for name in candidates if name in resolution.splits)
+    items = range(resolution.splits[split])
+    # What the options of a question read of an audit to estimate its passes.
     context = SimpleNamespace(
         primary=items,
         splits=(items,),
@@ -338,10 +399,17 @@ def _describe_passes(resolution: Resolution, question: str) -> str:
 def _print_questions(
     resolution: Resolution, dataset: str, model: str | None, out: Path | None
 ) -> None:
-    """Print which questions the data can answer, and the command that asks them."""
+    """Print which questions the data can answer, and the command that asks them.
+
+    Args:
+        resolution: How the data is read.
+        dataset: What the user named.
+        model: The model that the user named; None for a placeholder in the command.
+        out: File of the description that was written, which has all that was typed about the data; None if
+            none was written.
+    """
     from rightreasons.report.questions import QUESTIONS, list_questions_for_table
 
-    # The description has all that was typed about the data.
     data = dataset if out is None else str(out)
     names = list_questions_for_table(resolution.kind)
     if not resolution.has_confidence:
@@ -352,20 +420,23 @@ def _print_questions(
     is_labeled = any(row.label for row in resolution.mapping) or "right" in resolution.columns
     answerable = []
     unanswerable = []
+    needs_model = False
     for name in names:
         options = QUESTIONS[name].options
+        # The requirement of a question on this kind of data; "" if it needs a model.
+        requirement = options.tables[resolution.kind]
+        if not requirement:
+            needs_model = True
         if options.is_about_labels and not is_labeled:
             unanswerable.append(name)
-            continue
-        requirement = options.tables[resolution.kind]
-        answerable.append(f"{name} ({requirement or _describe_passes(resolution, name)})")
+        else:
+            answerable.append(f"{name} ({requirement or _describe_passes(resolution, name)})")
     typer.echo(f"It can answer: {', '.join(answerable) or 'nothing'}.")
     if unanswerable:
         typer.echo(f"Without labels it cannot answer: {', '.join(unanswerable)}.")
     if not answerable:
         return
 
-    needs_model = not all(QUESTIONS[name].options.tables[resolution.kind] for name in names)
     if needs_model:
         typer.echo(
             "A pass is one item through the model. For a server, --plan prints the requests and their price."

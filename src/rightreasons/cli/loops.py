@@ -37,7 +37,14 @@ def check_page(folder: Path | None) -> None:
 def show_loop(
     loop: Loop, folder: Path, *, settings: Mapping[str, Any], level: float = 0.95
 ) -> None:
-    """Write the page of a loop, and print whether the correction is accepted."""
+    """Write the page of before and after a correction, and print whether the correction is accepted.
+
+    Args:
+        loop: The correction, with its figures and its acceptance rule.
+        folder: Folder of the page.
+        settings: What was typed, which the page records.
+        level: Level of the intervals.
+    """
     from rightreasons.repairs.loop_page import make_question, write_loop_page
 
     # The page first: a terminal may be closed while the tables are printed.

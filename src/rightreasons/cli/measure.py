@@ -101,7 +101,13 @@ def judges(
 
 
 def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOptions) -> None:
-    """Print the accuracy that a judge reports, corrected by human labels of some answers."""
+    """Print the accuracy that a judge reports, corrected by human labels of some answers.
+
+    Args:
+        file: Table of answers with the verdict of the judge, and that of a person for some.
+        options: Its columns.
+        settings: Resampling of the intervals.
+    """
     from rightreasons.probes.judged_accuracy import measure_judged_accuracy, read_graded_answers
     from rightreasons.probes.question import JUDGED
 
@@ -168,7 +174,15 @@ def cues(
 
 
 def find_task(dataset: str, source: ItemOptions) -> str:
-    """Return whether a data set has choices or labeled texts; choices, if it is neither."""
+    """Return whether data has choices ("multiple_choice") or labeled texts ("classification").
+
+    Args:
+        dataset: What the user named.
+        source: Its columns.
+
+    Raises:
+        OptionError: If it is neither; the error is about choices, which the command is mainly for.
+    """
     from rightreasons.io.tables import open_splits
 
     if source.text_column is not None and source.choices_column is None:
@@ -177,25 +191,34 @@ def find_task(dataset: str, source: ItemOptions) -> str:
         # One item is enough to see the columns.
         open_splits(dataset, **source.source("multiple_choice"), limit=1)
     except OptionError as error:
-        is_unknown_form = "choices_column" in error.option
-        if not is_unknown_form or source.choices_column or source.prompt_column:
+        # An error about anything else, or about named columns, is the user's to mend.
+        has_no_choices = "choices_column" in error.option
+        if not has_no_choices or source.choices_column or source.prompt_column:
             raise
         try:
             open_splits(dataset, **source.source("classification"), limit=1)
         except (TypeError, ValueError):
-            # Whoever named neither is told about the choices, which this command is about.
             raise error from None
         return "classification"
     return "multiple_choice"
 
 
 def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[str, Any]) -> None:
-    """Print the words that give the labels of texts away, in each split with labels or in one."""
+    """Print the words that give the labels of texts away, in each labeled split or in one.
+
+    Args:
+        dataset: What the user named.
+        split: Name of a split; None for all of them.
+        top: Number of words to print.
+        declared: Groups of options of the command: "source", "options" and "settings".
+    """
     from rightreasons.io.samples import choose_split, select_labeled_items
     from rightreasons.io.tables import open_splits
     from rightreasons.shortcuts.word_cues import measure_word_cues
 
-    source, options, settings = declared["source"], declared["options"], declared["settings"]
+    source = declared["source"]
+    options = declared["options"]
+    settings = declared["settings"]
     splits = open_splits(
         dataset, **source.source("classification"), limit=settings.limit, seed=settings.seed
     )
@@ -208,12 +231,13 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
     # A split may have its own cues, such as hashtags that another one lacks.
     for name in names:
         items = select_labeled_items(splits[name])
+        labels = items["label"][:]
         # The test split of a competition may have no labels.
-        if len(set(items["label"][:])) < 2:
+        if len(set(labels)) < 2:
             continue
         results[name] = measure_word_cues(
             join_columns(items),
-            items["label"][:],
+            labels,
             items.features["label"].names,
             min_texts=options.min_applicability,
             resampling=settings.resampling,
@@ -237,7 +261,12 @@ def join_columns(items: datasets.Dataset) -> list[str]:
 
 
 def print_word_cues(found: WordCues, top: int) -> None:
-    """Print the words of a split that give a label away."""
+    """Print a table of the words of a split that give a label away, and their number.
+
+    Args:
+        found: The words, the most significant first.
+        top: Number of words in the table.
+    """
     rows = [["word", "label", "texts", "with the label", "all texts", "p"]]
     for cue in found.cues[:top]:
         rows.append(

@@ -32,14 +32,21 @@ __all__ = ["Probed", "Questioned"]
 def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, Any]]:
     """Return the labeled multiple-choice items of a dataset as rows of a task.
 
+    Args:
+        dataset: What the user named.
+        settings: The columns, the split, the limit and the seed.
+
+    Returns:
+        Rows {"id", "prompt", "choices", "label"}, with the columns that link an item to others.
+
     Raises:
-        ValueError: If the data has labels instead of choices.
+        OptionError: If the data has labels instead of choices.
     """
     from rightreasons.audited.task_data import open_items
 
-    items, names = open_items(dataset, settings)
+    items, label_names = open_items(dataset, settings)
     # Labeled texts have no choices that could answer without a question.
-    if names is not None:
+    if label_names is not None:
         raise OptionError(
             f"Expected items with choices in {dataset}, but they have labels; `reasons` asks about "
             "these.",
@@ -49,12 +56,11 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
     for item in items:
         # The harness needs a correct choice.
         if item.label >= 0:
-            choices = list(item.fields["choices"])
             rows.append(
                 {
                     "id": item.id,
                     "prompt": item.fields["prompt"],
-                    "choices": choices,
+                    "choices": list(item.fields["choices"]),
                     "label": item.label,
                     **item.links,
                 }
@@ -79,6 +85,8 @@ def write_lighteval_tasks(
 ) -> list[Path]:
     """Write a task of lighteval per dataset into one folder, and return their files.
 
+    The documents of a task are the items and their versions under the probes.
+
     Args:
         rows_by_name: Dataset -> its rows.
         out: The folder; tasks of the same names in it are replaced.
@@ -102,12 +110,12 @@ def write_lighteval_tasks(
         files += [f"{task}.py", name_rows_folder(task)]
     folder = check_folder(out, own=files)
     declared = []
-    # Texts are borrowed within a dataset, as in its audit.
     for task, rows in tasks.items():
         lines = []
+        # Texts are borrowed within a dataset, as in its audit.
         pool = Pool(rows)
-        # The arms of an item follow it, so that a limit cuts few items.
         for row in rows:
+            # The arms of an item follow it, so that a limit cuts few items.
             arms = [make_original(row), *list_arms(row, TEXT_KINDS, pool=pool, seed=seed)]
             for arm in arms:
                 lines.append({"id": arm.id, "arm": write_arm(arm)})
@@ -190,10 +198,16 @@ def write_probed_tasks(
 
 
 def render_template(name: str, **values: Any) -> str:
-    """Return the text of a template of this package."""
+    """Fill a template of `report/templates` with values, all of which it must know.
+
+    Args:
+        name: File name of the template.
+        **values: Values of its variables.
+    """
     from jinja2 import StrictUndefined, Template
 
     path = Path(rightreasons.__file__).parent / "report" / "templates" / name
+    # StrictUndefined raises an error for a variable without a value.
     template = Template(
         path.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
     )

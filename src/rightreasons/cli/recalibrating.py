@@ -134,7 +134,16 @@ def _show_page(
     report: Path | None,
     warning: str,
 ) -> None:
-    """Judge a recalibration by the items of FILE, write the page, and print it."""
+    """Judge a recalibration by the items of FILE, write the page of before and after, and print it.
+
+    Args:
+        result: Figures before and after the recalibration.
+        table: Predictions of FILE.
+        page: Folder of the page.
+        settings: What was typed: "fit", "file" and "method".
+        report: Folder of a report on the model, which names it; None if there is none.
+        warning: Why the model is to be repaired first; "" for no reason.
+    """
     from rightreasons.page.formats import short_name
     from rightreasons.repairs.loops import judge_recalibration
     from rightreasons.report.schema import read_audit
@@ -161,6 +170,15 @@ def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions
 
     Without ids an item is its scores and its label, which other items may share by chance; then only a file whose
     items are all among the fitted ones is refused. The numbers of the rows are no ids: every file has them.
+
+    Args:
+        fit: File of the predictions that the recalibration is fitted on.
+        fitted: These predictions.
+        file: File of the predictions that it is judged by.
+        table: These predictions.
+
+    Raises:
+        ValueError: If they are too few, or the same.
     """
     from rightreasons.repairs.loops import check_number
 
@@ -186,30 +204,41 @@ def _has_own_ids(table: Predictions) -> bool:
 
 
 def _list_items(table: Predictions) -> list[str]:
-    """Return a text for each item that differs if its id, its scores or its label does."""
+    """Return a text for each item by which equal items are found: its id, its label and its scores."""
     import numpy as np
 
     n_items = len(table)
+    # A file without ids or labels has the same ones for all items.
     ids = [""] * n_items
     if table.ids is not None:
         ids = list(map(str, table.ids))
     labels = [0] * n_items
     if table.references is not None:
         labels = table.references.tolist()
-    # Rows are arrays or lists, and numbers where a file has one probability per item.
-    # One number per item is P(class 1); others have a row.
+    # A row is an array, a list, or one number: P(class 1).
     scores = [np.asarray(row, dtype=np.float64).tolist() for row in table.predictions]
     return list(map(str, zip(ids, labels, scores, strict=True)))
 
 
 def _check_classes(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
-    """Refuse files without scores or labels, and files of different classes."""
-    for path, part in ((fit, fitted), (file, table)):
-        if part.kind == "confidence":
+    """Check that two files of predictions have scores and labels of the same classes.
+
+    Args:
+        fit: File of the predictions that a recalibration is fitted on.
+        fitted: These predictions.
+        file: File of the predictions to recalibrate.
+        table: These predictions.
+
+    Raises:
+        ValueError: If they do not.
+    """
+    for path, predictions in ((fit, fitted), (file, table)):
+        if predictions.kind == "confidence":
             raise ValueError(
                 f"Expected class scores in {path.name}, but it has the confidence in given answers."
             )
-        if part.references is None or (part.references < 0).any():
+        labels = predictions.references
+        if labels is None or (labels < 0).any():
             raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
     if fitted.label_names != table.label_names or fitted.scores != table.scores:
         raise ValueError(
@@ -224,7 +253,13 @@ def _describe_classes(table: Predictions) -> str:
 
 
 def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
-    """Write ids if there are some, a column per class, and the labels."""
+    """Write recalibrated predictions as a csv file: ids if there are some, a column per class, and labels.
+
+    Args:
+        out: The file.
+        table: The predictions before, with ids, labels and names of the classes.
+        probabilities: (N, K) recalibrated probabilities.
+    """
     from rightreasons.core.store import format_csv, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
@@ -237,11 +272,20 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
     columns["label"] = []
     if table.references is not None:
         columns["label"] = [names[label] for label in table.references.tolist()]
-    write_text(out, format_csv([columns, *zip(*columns.values(), strict=True)]))
+    # The file has rows, and not columns.
+    headings = list(columns)
+    rows = zip(*columns.values(), strict=True)
+    write_text(out, format_csv([headings, *rows]))
 
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
-    """Print every figure before and after, with the test of its change."""
+    """Print a table of the figures before and after a recalibration, with the tests of their changes.
+
+    Args:
+        report: The figures and tests.
+        fit: File of the predictions that it was fitted on.
+        file: File of the recalibrated predictions.
+    """
     from rightreasons.calibration.figures import FIGURES
 
     n_items = f"{report.before['n_items']:,} of {file.name}"
@@ -249,11 +293,13 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
         f"{report.method}, fitted on {pluralize(report.n_fit, 'item')} of {fit.name}; on {n_items}:",
         bold=True,
     )
-    # A figure that is not tested has neither a change nor a p-value.
     rows: list[tuple[str, ...]] = [("", "before", "after", "change", "p")]
     for name in SHOWN_FIGURES:
-        cells = [_write_figure(figures[name]) for figures in (report.before, report.after)]
-        rows.append((FIGURES[name].name, *cells, *_write_change(report, name)))
+        old_value = _write_figure(report.before[name])
+        new_value = _write_figure(report.after[name])
+        # A figure that is not tested has neither a change nor a p-value.
+        change, p_value = _write_change(report, name)
+        rows.append((FIGURES[name].name, old_value, new_value, change, p_value))
     print_rows(rows)
 
 
@@ -264,14 +310,22 @@ def _write_figure(value: float | None) -> str:
 
 
 def _write_change(report: RecalibrationReport, name: str) -> tuple[str, str]:
-    """Return the change of a figure with its interval, and the p-value; "" if it is not tested."""
+    """Return the change of a figure with its interval, and its p-value, as texts.
+
+    Args:
+        report: The figures and tests of a recalibration.
+        name: Name of the figure.
+
+    Returns:
+        Texts such as "-0.0213 [-0.0300, -0.0126]" and "< 0.001"; "" and "" if it is not tested.
+    """
     from rightreasons.page.formats import p_value
 
     test = report.tests.get(name)
     if test is None:
         return "", ""
+    # Signs show the direction without a glance at the two figures.
     change = f"{test.difference:+.4f}"
     if test.interval is not None:
-        # Signs show the direction without a glance at the two figures.
         change += f" [{test.interval.low:+.4f}, {test.interval.high:+.4f}]"
     return change, p_value(test.p_value)

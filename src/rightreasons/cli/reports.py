@@ -114,15 +114,22 @@ def compare(
 
 
 def _are_comparable(models: list[dict[str, Any]]) -> bool:
-    """Return whether models answer one task, with class scores, so that items can be paired."""
+    """Return whether audited models answer one task, with class scores, so that items can be paired.
+
+    Args:
+        models: Entry `model` of the audit.json of each report.
+    """
     tasks = set()
     for model in models:
         # Stored predictions without class scores only have a confidence in given answers.
         if model["task"] == "confidence":
             return False
+        # The log of a harness names its task.
         if model.get("logged"):
-            tasks.add(model["logged"][1])
-    return len(tasks - {""}) <= 1
+            _, task = model["logged"][:2]
+            tasks.add(task)
+    n_tasks = len(tasks - {""})
+    return n_tasks <= 1
 
 
 @COMMANDS["gate"].command(no_args_is_help=True)
@@ -193,14 +200,17 @@ def doctor() -> None:
 
 
 def _list_extras() -> dict[str, list[str]]:
-    """Return the packages of each extra, from the metadata of the installed package."""
+    """Return extra -> its packages, from the metadata of the installed package.
+
+    Extras for developers, and those that consist of other extras, are left out.
+    """
     extras: dict[str, list[str]] = {}
     for requirement in metadata.requires("rightreasons") or ():
+        # A requirement of an extra is such as "torch>=2.2; extra == 'torch'".
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
         if match is None:
             continue
         package, extra = match.groups()
-        # An extra may consist of other extras of ours.
         if package != "rightreasons" and extra not in DEVELOPER_EXTRAS:
             extras.setdefault(extra, []).append(package)
     return extras

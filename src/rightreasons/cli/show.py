@@ -42,6 +42,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     Raises:
         typer.Exit: With code 1 if a question failed.
     """
+    # Nothing is written for a plan, nor by any but the first of several processes.
     if not result.written:
         hand_over(result.audit.get("plan"))
         return
@@ -52,7 +53,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     hand_over(functools.partial(read_audit, result.out))
     for outcome, answer in sort_worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
-    # Verdicts come first; what was not asked explains itself below.
+    # Questions without an answer come after the verdicts, with the reason.
     unanswered = [outcome for outcome in result.outcomes if outcome.result is None]
     if unanswered:
         typer.echo("")
@@ -73,7 +74,12 @@ def show_path(page: Path, *, open_page: bool) -> None:
 
 
 def show_labels(audits: LabelAudits, *, open_page: bool = False) -> None:
-    """Print the figures and the verdicts of each label, and the means over labels."""
+    """Print the figures and the verdicts of each label, and the means over labels.
+
+    Args:
+        audits: One audit per label that an item may have.
+        open_page: Whether the report is opened in a browser.
+    """
     from rightreasons.report.labels import LABELS
     from rightreasons.report.render import PAGE
 
@@ -83,12 +89,18 @@ def show_labels(audits: LabelAudits, *, open_page: bool = False) -> None:
 
 
 def show_arms(arms: Sequence[Arm], *, open_page: bool = False) -> None:
-    """Print the audit of each value of a column, and the command that compares the first two."""
+    """Print the audit of each value of a column, and the command that compares the first two.
+
+    Args:
+        arms: Audits, one per value.
+        open_page: Whether the reports are opened in a browser.
+    """
     for arm in arms:
         typer.secho(f"\n{arm.name}", bold=True)
         show_audit(arm.result, open_page=open_page)
     folders = " ".join(str(arm.result.out) for arm in arms[:2])
     typer.echo(f"\nCompare them: rightreasons compare {folders}")
+    # Each audit handed over its own result before.
     hand_over({arm.name: arm.result.audit for arm in arms})
 
 
@@ -99,17 +111,28 @@ def show_plan(plan: Plan) -> None:
 
 
 def show_answer(title: str, verdict: Verdict) -> None:
-    """Print the answer to a question in a few lines."""
+    """Print the verdict on a question: a colored light with the title, and a paragraph.
+
+    Args:
+        title: Title of the question.
+        verdict: Its tone, such as "good", its label and its summary.
+    """
     from rightreasons.report.outcomes import LIGHTS
 
+    color = COLORS[verdict.tone]
     typer.echo("")
-    typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
+    typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=color, nl=False)
     typer.secho(title, bold=True)
     say(f"  {verdict.label}. {verdict.summary}", hanging="")
 
 
 def show_section(title: str, answer: SectionResult) -> None:
-    """Print a section of a page: its verdict, and the texts and the tables of its parts."""
+    """Print a section of a page: its verdict, and the texts and the tables of its parts.
+
+    Args:
+        title: Title of the section.
+        answer: Its content. Parts that only have pictures or examples are left out.
+    """
     typer.secho(f"\n{title}", bold=True)
     say(f"  {answer.verdict.label}. {answer.verdict.summary}")
     for part in answer.parts:
@@ -124,13 +147,13 @@ def show_section(title: str, answer: SectionResult) -> None:
 
 
 def show_table(table: Table) -> None:
-    """Print a table of a page."""
+    """Print a table of a page, with its title: texts aligned to the left, numbers to the right."""
     from rightreasons.page.formats import align_columns, cell
 
-    rows = [[column.name for column in table.columns]]
+    headings = [column.name for column in table.columns]
+    rows = [headings]
     for values in table.rows:
         rows.append(list(map(cell, values, table.columns)))
-    # Texts are aligned to the left, numbers to the right.
     text_columns = [k for k, column in enumerate(table.columns) if column.kind == "text"]
     lines = align_columns(rows, text_columns)
     typer.secho(f"\n{table.title}", bold=True)
@@ -198,13 +221,20 @@ def show_scores(collected: CollectedScores, averages: Sequence[AverageScore] = (
 
 
 def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
-    """Return the rows of the table of scores, the names of the columns first."""
+    """Return the rows of the table of scores of behavioral learning, the headings first.
+
+    Args:
+        collected: Scores of the finished runs.
+
+    Returns:
+        Cells of each row. A star marks a score that differs significantly from that of IID.
+    """
     from rightreasons.behavior.generalization import SETTINGS
     from rightreasons.page.formats import number
 
     # The i.i.d. columns tell whether a method learned the task at all.
-    columns = ("configuration", "method", "seed", "i.i.d.", *SETTINGS, "average", "i.i.d. F1")
-    rows: list[tuple[str, ...]] = [columns]
+    headings = ("configuration", "method", "seed", "i.i.d.", *SETTINGS, "average", "i.i.d. F1")
+    rows: list[tuple[str, ...]] = [headings]
     for row in collected.rows:
         values = {"iid": row.iid_score, **row.scores, "average": row.average}
         cells = []
@@ -213,13 +243,19 @@ def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
             if row.p_values.get(name, 1.0) < 0.05:
                 text += "*"
             cells.append(text)
-        f1 = "" if row.iid_f1 is None else f"{row.iid_f1:.1%}"
+        f1 = ""
+        if row.iid_f1 is not None:
+            f1 = f"{row.iid_f1:.1%}"
         rows.append((row.configuration, row.method, str(row.seed), *cells, f1))
     return rows
 
 
 def _show_doubts(collected: CollectedScores) -> None:
-    """Print what speaks against the scores: losses, constant models, and training without effect."""
+    """Print what speaks against the scores: losses, constant models, and training without effect.
+
+    Args:
+        collected: Scores of the finished runs.
+    """
     for row in collected.rows:
         if row.negative_transfer:
             names = ", ".join([loss.functionality for loss in row.negative_transfer])

@@ -94,15 +94,22 @@ def fine_tune(
 def _show_tuned(
     tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions
 ) -> None:
-    """Print what was trained and how good it is, and the command that comes next."""
+    """Print what was trained and how good it is, and the command that audits the model.
+
+    Args:
+        tuned: The trained model, with its figures on the validation items.
+        data: What it was trained on.
+        out: Folder of the model.
+        test: Data to audit it on.
+        source: Options of the training data.
+    """
     hand_over(tuned)
     resumed = ""
     if tuned.resumed_from_step is not None:
         resumed = f", resumed at step {tuned.resumed_from_step:,}"
     task = tuned.task.replace("_", " ")
-    typer.secho(
-        f"{task}: {pluralize(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True
-    )
+    n_steps = pluralize(tuned.n_steps, "step")
+    typer.secho(f"{task}: {n_steps}, {tuned.seconds:,.0f} s{resumed}", bold=True)
     if data.validation is not None:
         # Question answering has none of these figures.
         figures = []
@@ -113,9 +120,8 @@ def _show_tuned(
         n_items = pluralize(len(data.validation), "item")
         typer.echo(f"On {n_items} of {data.validation_name}: {', '.join(figures)}.")
     if tuned.n_truncated:
-        typer.echo(
-            f"Truncated to the length limit of the model: {pluralize(tuned.n_truncated, 'text')} (--max-length)."
-        )
+        n_texts = pluralize(tuned.n_truncated, "text")
+        typer.echo(f"Truncated to the length limit of the model: {n_texts} (--max-length).")
     typer.echo(f"Model: {out}")
     # Figures on training items would flatter the model.
     if data.validation is None:
@@ -127,10 +133,18 @@ def _show_tuned(
 def _audit_words(
     out: Path, test: str, data: TrainingData, source: TrainingDataOptions
 ) -> list[str]:
-    """Return the words of the command that audits the model on items that it was not trained on."""
+    """Return the words of the command that audits the model on items that it was not trained on.
+
+    Args:
+        out: Folder of the model.
+        test: Data to audit it on.
+        data: What it was trained on.
+        source: Options of the training data, whose columns the audit reads as well.
+    """
     from rightreasons.io.options import AuditOptions, ItemOptions
 
     words = ["rightreasons", "audit", str(out), test]
+    # Held-out items were written with the usual columns.
     if data.holds_out:
         return words
     # The audit reads the same columns, but has no options of training.

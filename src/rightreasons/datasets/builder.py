@@ -47,7 +47,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -66,7 +65,7 @@ from rightreasons.core.validation import check_kind
 from rightreasons.datasets.files import make_classification_features, read_rows
 from rightreasons.datasets.issues.correcting import IssueCount, add_note, correct_rows
 from rightreasons.datasets.issues.table import KnownIssues, select_issues
-from rightreasons.datasets.sources import Hub, Source, compute_sha256, declare
+from rightreasons.datasets.sources import Hub, Source, compute_sha256, get_declared_attributes
 
 if TYPE_CHECKING:
     import datasets
@@ -84,6 +83,7 @@ _NAMES_BY_MODULE = {
 
 
 def _make_catalog() -> dict[str, str]:
+    """Return the name of each data set -> the module that has its builder."""
     catalog = {}
     for module, names in _NAMES_BY_MODULE.items():
         for name in names.split():
@@ -116,7 +116,10 @@ def available_datasets() -> list[str]:
 
 
 def get_builder_class(name: str) -> type[Builder]:
-    """Return the builder class of a data set.
+    """Return the builder class of a data set, imported on demand.
+
+    Args:
+        name: One of `available_datasets()`.
 
     Raises:
         ValueError: If the name is unknown. The message suggests the nearest names.
@@ -125,6 +128,7 @@ def get_builder_class(name: str) -> type[Builder]:
     if name not in CATALOG:
         raise make_unknown_name_error("data set", name, CATALOG)
     module = importlib.import_module(f"rightreasons.datasets.{CATALOG[name]}")
+    # A module may have the builders of several data sets: the right one has this NAME.
     for value in vars(module).values():
         if getattr(value, "NAME", None) == name:
             builder: type[Builder] = value
@@ -148,11 +152,15 @@ def load_builder(
         data_dir: A folder of local copies.
         revision: A revision of the hub repository.
         **options: As in `load_dataset`.
+
+    Raises:
+        ValueError: If the name, the configuration or an option is unknown.
     """
     import datasets
 
     builder = get_builder_class(name)
-    # The fields that every configuration of datasets has are no options of the data set.
+    # A configuration class declares the options of its data set as fields. The fields that it inherits
+    # from `datasets` (name, version, …) are not options.
     inherited = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
     known_options = list(_SOURCE_OPTIONS)
     for field in dataclasses.fields(builder.BUILDER_CONFIG_CLASS):
@@ -286,10 +294,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     HUB: ClassVar[Hub | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Set the facts that `declared.json` has about the data set as attributes of its class."""
         super().__init_subclass__(**kwargs)
-        # Not by `cls.NAME`: a class between, such as `TweetEval`, has no facts.
+        # Only the NAME of the class itself counts. An inherited one is that of another data set, and a
+        # common base class such as `TweetEval` has none.
         name = vars(cls).get("NAME", "")
-        for attribute, value in declare(name).items():
+        for attribute, value in get_declared_attributes(name).items():
             setattr(cls, attribute, value)
         if name:
             cls.ISSUE_TABLE = name
@@ -305,12 +315,14 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         known_issues: KnownIssues = True,
         **options: Any,
     ) -> None:
-        known_names = list(map(attrgetter("name"), self.BUILDER_CONFIGS))
-        if config_name is not None and config_name not in known_names:
+        """Find the files of a configuration, and name the cache after their content."""
+        known_names = [config.name for config in self.BUILDER_CONFIGS]
+        if config_name is None:
+            config_name = known_names[0]
+        if config_name not in known_names:
             raise make_unknown_name_error(
                 f"configuration of {self.NAME!r}", config_name, known_names
             )
-        config_name = config_name or known_names[0]
         self.hub = self.HUB
         if revision is not None:
             if self.HUB is None:
@@ -327,15 +339,22 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         self.issues = select_issues(known_issues, self.ISSUE_TABLE, config_name)
         self.issue_counts: dict[str, tuple[IssueCount, ...]] = {}
 
-        code = compute_sha256(inspect.getfile(type(self)))
-        key: list[Any] = [digest_package_code(), code, location.key]
-        # Data sets without known issues keep the key that they have when the table is off.
-        key.extend(issue.model_dump(mode="json") for issue in self.issues)
+        # A cache is valid only for the code that wrote it, the content that was read, and the known
+        # issues that were corrected.
+        builder_code = compute_sha256(inspect.getfile(type(self)))
+        key: list[Any] = [digest_package_code(), builder_code, location.key]
+        # Without known issues, nothing is appended: the key is the same as with the correction turned off.
+        for issue in self.issues:
+            key.append(issue.model_dump(mode="json"))
+        digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+        cache_folder = None
+        if cache_dir is not None:
+            cache_folder = os.fspath(cache_dir)
         super().__init__(
-            cache_dir=None if cache_dir is None else os.fspath(cache_dir),
+            cache_dir=cache_folder,
             dataset_name=self.NAME,
             config_name=config_name,
-            hash=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32],
+            hash=digest[:32],
             **options,
         )
 
@@ -346,10 +365,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return each split with the paths of the sources that hold it."""
+        """Return split -> paths of the sources that hold it.
+
+        A data set may be published in several forms, such as an archive or its unpacked files. The first
+        form whose files are all there is read. Without local files, it is the first form.
+        """
         forms = self._get_forms(self.config.name)
         for form in forms:
-            if set(_list_paths(form)) <= set(self.files):
+            is_complete = set(_list_paths(form)) <= set(self.files)
+            if is_complete:
                 return form
         return forms[0]
 
@@ -358,7 +382,16 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def from_hub(self, split: str, row: Row, number: int) -> Row | None:
-        """Turn a row of the hub's files into an example, or into None to leave it out."""
+        """Convert a row of the hub's files to an example of this data set.
+
+        Args:
+            split: Name of the split.
+            row: Column of the hub -> value.
+            number: Number of the row in its split, for the id.
+
+        Returns:
+            Column of `features` -> value; None to leave the row out.
+        """
         raise NotImplementedError
 
     def transform(self, rows: Iterable[Row]) -> Iterable[Row]:
@@ -370,16 +403,25 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
-        """Return alternative sets of files. Any one suffices.
+        """Return the alternative sets of files from which a configuration can be read.
 
-        The first one that is complete in a local folder is read. The first of all is downloaded.
+        Any one of the sets suffices. From a local folder, the first complete set is read; of all sets, the
+        first is downloaded.
+
+        Args:
+            config_name: Name of the configuration.
+
+        Returns:
+            The source files of each set; for a data set without alternatives, a single set of all sources.
         """
-        sources = {source.path: source for source in cls.SOURCES}
+        source_by_path = {source.path: source for source in cls.SOURCES}
         forms = []
         for form in cls._get_forms(config_name):
-            forms.append(tuple(map(sources.__getitem__, _list_paths(form))))
-        # A data set without forms is one whole: every source is needed.
-        return forms or [cls.SOURCES]
+            sources = tuple(source_by_path[path] for path in _list_paths(form))
+            forms.append(sources)
+        if not forms:
+            return [cls.SOURCES]
+        return forms
 
     @classmethod
     def _get_forms(cls, config_name: str) -> Sequence[Splits]:
@@ -390,6 +432,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     # ---------------------------------------------------------------- the interface of datasets
 
     def _info(self) -> datasets.DatasetInfo:
+        """Return the metadata of the data set; called by `datasets` when a builder is made."""
+        # This is the first hook that knows the configuration, and it runs before any file is read.
         self.check_options()
         return datasets.DatasetInfo(
             description=self.DESCRIPTION,
@@ -400,7 +444,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _save_info(self) -> None:
-        # This runs after all splits were generated, and what it writes is read with the cache.
+        """Store the metadata with the cache, with a note on the corrected issues; called by `datasets`."""
+        # `datasets` calls this after all splits were generated, so that all corrections are counted.
         counts: list[IssueCount] = []
         for split_counts in self.issue_counts.values():
             counts.extend(split_counts)
@@ -408,52 +453,70 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         super()._save_info()
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        """Return the splits with the arguments of `_generate_examples`; called by `datasets`."""
         if self.origin == "hub":
             files_by_split = self._download_hub_files(dl_manager)
         else:
             files_by_split = self._get_local_files(dl_manager)
-        # A rule may compare a split with another, such as a training split with the test split.
-        other_splits = {issue.other_split for issue in self.issues}
-        compared_files = {
-            name: files for name, files in files_by_split.items() if name in other_splits
-        }
+        # The rule of a known issue may compare a split with another one: it looks for training items in
+        # the test split, for example. So the generator of a split gets the files of these splits, too.
+        compared_splits = {issue.other_split for issue in self.issues}
+        compared_files = {}
+        for split, files in files_by_split.items():
+            if split in compared_splits:
+                compared_files[split] = files
 
         generators = []
-        for name, files in files_by_split.items():
-            arguments = {"split": name, "files": files, "compared_files": compared_files}
-            generators.append(datasets.SplitGenerator(name=name, gen_kwargs=arguments))
+        for split, files in files_by_split.items():
+            arguments = {"split": split, "files": files, "compared_files": compared_files}
+            generators.append(datasets.SplitGenerator(name=split, gen_kwargs=arguments))
         return generators
 
     def _download_hub_files(self, dl_manager: Any) -> dict[str, dict[str, str]]:
-        """Return split -> its files on the hub, numbered."""
+        """Download the files of the configuration from the hub.
+
+        Args:
+            dl_manager: Download manager of `datasets`; a streaming one returns addresses instead of copies.
+
+        Returns:
+            Split -> number of the file in its split, as a text -> local copy: {"train": {"0": "/…"}}.
+        """
         assert self.hub is not None  # noqa: S101
-        addresses = {}
+        addresses_by_split = {}
         for split, names in self.hub.files[self.config.name].items():
-            addresses[split] = list(map(self.hub.address, names))
-        copies = self._download(dl_manager, addresses)
+            addresses_by_split[split] = list(map(self.hub.address, names))
+        copies_by_split = self._download(dl_manager, addresses_by_split)
 
         files_by_split = {}
-        for split, files in copies.items():
-            # The copies of a download have no names.
-            files_by_split[split] = dict(zip(map(str, range(len(files))), files, strict=True))
+        for split, copies in copies_by_split.items():
+            # Downloaded copies have no telling names, so that a number takes the place of the path.
+            files_by_split[split] = {str(number): copy for number, copy in enumerate(copies)}
         return files_by_split
 
     def _get_local_files(self, dl_manager: Any) -> dict[str, dict[str, str]]:
-        """Return split -> path of a source -> its copy, downloaded first if need be."""
+        """Return the local copies of the source files, downloaded from the publisher if necessary.
+
+        Args:
+            dl_manager: Download manager of `datasets`.
+
+        Returns:
+            Split -> path of a source -> its local copy: {"train": {"train.tsv": "/…/train.tsv"}}. Splits
+            whose files are missing are left out.
+        """
         paths_by_split = self.splits()
         if self.origin == "url":
             self._download_sources(dl_manager)
         files_by_split = {}
         for split, paths in paths_by_split.items():
-            # A form may need fewer files than all splits together have.
+            # A folder may hold the files of some splits only.
             if set(paths) <= set(self.files):
                 files_by_split[split] = {path: self.files[path] for path in paths}
         return files_by_split
 
     def _download_sources(self, dl_manager: Any) -> None:
-        """Download the publisher's files and verify them."""
+        """Download the publisher's files, verify their checksums, and store their paths in `self.files`."""
         if dl_manager.is_streaming:
-            # A source is verified before it is read, so it is not streamed.
+            # A source is verified before it is read, so it cannot be streamed.
             dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
         sources = self.forms(self.config.name)[0]
         copies = self._download(dl_manager, {source.path: source.url for source in sources})
@@ -467,20 +530,31 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         files: Mapping[str, str],
         compared_files: Mapping[str, Mapping[str, str]] | None = None,
     ) -> Iterator[tuple[int, Row]]:
+        """Yield (number, example) for each example of a split; called by `datasets`.
+
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its local copy, for the files of the split.
+            compared_files: Split -> its files, for the splits that known issues compare with; None for none.
+
+        Raises:
+            ValueError: If a file cannot be read in its published form, or there is no example.
+        """
         number = -1
         try:
             rows = self._read_corrected(split, files, compared_files or {})
             for number, example in enumerate(self.transform(rows)):
                 yield number, example
         except _READING_ERRORS as error:
-            # Errors of this package say what is wrong; others are of the reader of a damaged file.
+            # Errors of this package explain themselves. Any other error comes from reading a damaged file.
             if str(error).startswith("Expected"):
                 raise
             raise ValueError(
                 f"Expected {', '.join(files)} of {self.NAME!r} as published, but split {split!r} "
                 f"cannot be read: {get_first_line(error)}."
             ) from error
-        if number < 0:
+        has_examples = number >= 0
+        if not has_examples:
             raise ValueError(
                 f"Expected at least one example in split {split!r} of {self.NAME!r}, "
                 "but it is empty."
@@ -489,12 +563,18 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     # ----------------------------------------------------------------------------- reading rows
 
     def _read_split(self, split: str, files: Mapping[str, str]) -> Iterator[Row]:
-        """Yield the rows of a split as released."""
+        """Yield the examples of a split as released, without corrections.
+
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its local copy; of the hub, number -> copy or address.
+        """
         if self.origin != "hub":
             paths = {path: Path(file) for path, file in files.items()}
             yield from self.examples(split, paths)
             return
-        # Rows are numbered through all files of a split, and a row that is left out keeps its number.
+        # Rows are numbered through all files of a split, and a row that is left out keeps its number, so
+        # that an id is the position in the published split.
         number = 0
         for file in files.values():
             for row in read_rows(file):
@@ -506,22 +586,35 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _read_corrected(
         self, split: str, files: Mapping[str, str], compared_files: Mapping[str, Mapping[str, str]]
     ) -> Iterable[Row]:
-        """Return the rows of a split with its known issues corrected, and count the changes."""
+        """Return the examples of a split with its known issues corrected.
+
+        The corrections are counted in `self.issue_counts`.
+
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its local copy, for the files of the split.
+            compared_files: Split -> its files, for the splits that the rules of known issues compare with.
+        """
         rows = self._read_split(split, files)
         # Issues of behavioral tests are corrected in the suite, not in its rows.
         issues = [issue for issue in self.issues if issue.test is None]
-        issue_splits = {issue.split for issue in issues}
-        # Without an issue of this split, its rows are streamed and never held together.
-        if issue_splits.isdisjoint((None, split)):
+        affected_splits = {issue.split for issue in issues}
+        # An entry without a split (None) is about all splits. Without any entry for this split, its rows
+        # are streamed, and never all in memory.
+        if None not in affected_splits and split not in affected_splits:
             return rows
 
-        def read_other(name: str) -> Iterator[Row] | None:
+        def read_compared_split(name: str) -> Iterator[Row] | None:
             if name not in compared_files:
                 return None
             return self._read_split(name, compared_files[name])
 
         correction = correct_rows(
-            rows, issues, split=split, read_split=read_other, is_published=self.is_published
+            rows,
+            issues,
+            split=split,
+            read_split=read_compared_split,
+            is_published=self.is_published,
         )
         self.issue_counts[split] = correction.counts
         return correction.rows
@@ -535,19 +628,35 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         revision: str | None,
         other_versions: bool,
     ) -> Location:
-        """Decide where to read from: a local folder, the hub, or the publisher's addresses."""
+        """Decide where to read from: a local folder, the hub, or the publisher's addresses.
+
+        Args:
+            config_name: Name of the configuration.
+            data_dir: Folder of local copies. None for the one that the environment variable names, if any.
+            revision: Revision of the hub repository that the user asked for; None for the pinned one.
+            other_versions: Whether local files may differ from the published ones.
+
+        Raises:
+            FileNotFoundError: If a local folder lacks files.
+        """
         forms = self.forms(config_name)
-        if not forms[0] and self.hub is None:
+        has_sources = len(forms[0]) > 0
+        if not has_sources and self.hub is None:
             return Location("generated", {}, [])
-        # By getenv: where datasets streams, it puts a copy of `os` in its place, whose `environ` may
-        # be outdated.
-        folder = data_dir if data_dir is not None else os.getenv(DATA_DIR_VARIABLE) or None
-        if forms[0] and revision is None and folder is not None:
+
+        folder: str | os.PathLike[str] | None = data_dir
+        if data_dir is None:
+            # By getenv, as `datasets` replaces the module `os` when it streams, and the `environ` of the
+            # replacement may be outdated. An empty variable is no folder.
+            folder = os.getenv(DATA_DIR_VARIABLE) or None
+        # A revision is one of the hub, which a local copy need not agree with.
+        if has_sources and revision is None and folder is not None:
             location = self._locate_copies(forms, folder, other_versions, data_dir is not None)
             if location is not None:
                 return location
         if self.hub is not None and config_name in self.hub.files:
-            return Location("hub", {}, ["hub", *self._list_hub_addresses(self.hub, config_name)])
+            addresses = self._list_hub_addresses(self.hub, config_name)
+            return Location("hub", {}, ["hub", *addresses])
         checksums = [[source.path, source.sha256] for source in forms[0]]
         return Location("url", {}, ["url", checksums], _has_checksums(forms[0]))
 
@@ -558,15 +667,25 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         other_versions: bool,
         is_required: bool,
     ) -> Location | None:
-        """Find and verify the local copies of a form; None if the folder has nothing of it.
+        """Find and verify local copies of the source files.
+
+        Args:
+            forms: Alternative sets of source files, any one of which suffices.
+            folder: Folder of local copies.
+            other_versions: Whether files may differ from the published ones.
+            is_required: Whether the user named the folder for this data set.
+
+        Returns:
+            The copies of the first complete set. None if a folder that is not required has no file at all.
 
         Raises:
-            FileNotFoundError: If files are missing that the user said were there.
+            FileNotFoundError: If some files of each set are missing, or all files of a required folder are.
+            ValueError: If a file is not the published one.
         """
         files = self._find_files(Path(folder), forms)
         for form in forms:
-            # A form counts only if all of its files are there.
-            if not {source.path for source in form} <= set(files):
+            is_complete = all(source.path in files for source in form)
+            if not is_complete:
                 continue
             checksums = []
             copies = {}
@@ -576,17 +695,27 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 copies[source.path] = str(file)
             is_verified = not other_versions and _has_checksums(form)
             return Location("local", copies, ["local", checksums], is_verified)
-        if files or is_required:
-            # Of the incomplete forms, the user most likely has the one with the most files.
-            form = max(forms, key=lambda form: sum(source.path in files for source in form))
-            missing = [source for source in form if source.path not in files]
-            raise self._make_missing_error(missing[0], folder)
-        return None
+        if not files and not is_required:
+            return None
+
+        # Of several incomplete sets, the user most likely has the one with the most files.
+        nearest = max(forms, key=lambda form: sum(source.path in files for source in form))
+        missing = [source for source in nearest if source.path not in files]
+        raise self._make_missing_error(missing[0], folder)
 
     def _list_hub_addresses(self, hub: Hub, config_name: str) -> list[str]:
-        """Pin the revision to a commit and return the addresses, which key the cache."""
+        """Return the addresses of the files of a configuration at a fixed commit of the hub repository.
+
+        Args:
+            hub: The repository. If its revision is a branch or a tag, `self.hub` is replaced by the repository
+                at its current commit.
+            config_name: Name of the configuration.
+
+        Raises:
+            ConnectionError: If the current commit cannot be looked up.
+        """
         if not _COMMIT.fullmatch(hub.revision):
-            # A branch moves: ask for its current commit, so that no cache outlives it.
+            # A branch moves. The addresses are the key of the cache, so that they need a commit.
             from huggingface_hub import HfApi
 
             with self._explain_connection_errors():
@@ -594,25 +723,44 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             hub = dataclasses.replace(hub, revision=commit)
             self.hub = hub
         addresses: list[str] = []
-        for files in hub.files[config_name].values():
-            addresses.extend(map(hub.address, files))
+        for names in hub.files[config_name].values():
+            addresses.extend(map(hub.address, names))
         return addresses
 
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
-        """Return groups of folders. The first that holds a file holds them all."""
-        # The user may have named any folder on the way to the files.
+        """Return groups of folders in which to look for the files.
+
+        All files are read from the first group that has any of them, and each from the first folder of the
+        group that has it.
+
+        Args:
+            root: Folder that the user named.
+        """
+        # FOLDER may be nested, such as "tweeteval/hate", and the user may have named any folder on the way.
+        # So look in root/tweeteval/hate, then in root/hate, then in root itself.
         parts = Path(self.FOLDER).parts
         return [[root.joinpath(*parts[start:])] for start in range(len(parts) + 1)]
 
     def _find_files(self, folder: Path, forms: Sequence[Sequence[Source]]) -> dict[str, Path]:
-        """Find the data set's files in the given folder, or in its subfolder for the data set."""
+        """Find the source files in a folder, or in its subfolder for the data set.
+
+        Args:
+            folder: Folder that the user named.
+            forms: Alternative sets of source files. The files of all sets are looked for, so that an error
+                can name what an incomplete set lacks.
+
+        Returns:
+            Path of a source -> its file, for the sources that exist: {"train.tsv": Path("/…/train.tsv")}.
+
+        Raises:
+            FileNotFoundError: If there is no such folder.
+        """
         root = folder.expanduser().resolve()
         if not root.is_dir():
             raise FileNotFoundError(
                 f"Expected `data_dir` (or {DATA_DIR_VARIABLE}) to name a folder, "
                 f"but {root} is not one."
             )
-        # All forms are looked for, so that an incomplete one can be named in the error.
         paths = {source.path for form in forms for source in form}
         for folders in self._list_folders(root):
             files = {}
@@ -630,6 +778,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _make_missing_error(
         self, source: Source, folder: str | os.PathLike[str]
     ) -> FileNotFoundError:
+        """Return the error for a source file that a folder of local copies lacks."""
         return OptionFileError(
             f"Expected the file {source.path!r} of {self.NAME!r}, but {os.fspath(folder)} does not "
             f"hold it: {self._describe_remedies(source)}.",
@@ -637,6 +786,11 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _describe_remedies(self, *sources: Source) -> str:
+        """Return how a user can get missing files, as the end of a sentence.
+
+        Args:
+            *sources: Missing source files, at least one for a data set that is not on the hub.
+        """
         if self.hub is None:
             online = f"from {sources[0].url}"
         else:
@@ -652,11 +806,16 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _explain_connection_errors(self) -> Iterator[None]:
-        """Turn the errors of the hub, fsspec and their clients without a connection into one."""
+        """Replace errors of a download inside the `with` block by one that names the remedies.
+
+        Raises:
+            ConnectionError: If the hub, fsspec or an HTTP client raises any error without a connection.
+        """
         try:
             yield
         except Exception as error:
-            # A bug of this package stays visible; RuntimeError is httpx's, for a closed client.
+            # Other errors are bugs of this package, and stay visible. httpx raises RuntimeError for a
+            # client that was closed.
             if not is_user_error(error) and not isinstance(error, RuntimeError):
                 raise
             raise OptionConnectionError(
@@ -675,18 +834,23 @@ class ClassificationBuilder(Builder):
         return make_classification_features(self.LABELS)
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
-        """Yield the text and the label of each row.
+        """Yield (text, label) for each line of the files of a split.
 
-        Rows without words are left out; the ids keep the numbers of the lines.
+        Texts may be empty: such rows are left out afterwards, and the ids keep the numbers of the lines.
+
+        Args:
+            *files: Files of the split, in the order of their declaration.
         """
         raise NotImplementedError
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the examples of a split that have a text: {"id": "train-0", "text": …, "label": …}."""
         for number, (text, label) in enumerate(self.rows(*files.values())):
             if text.strip():
                 yield {"id": f"{split}-{number}", "text": text.strip(), "label": label}
 
     def from_hub(self, split: str, row: Row, number: int) -> Row | None:
+        """Convert a row of the hub's files to an example; None if it has no text."""
         text = row[self.HUB_TEXT].strip()
         if not text:
             return None
@@ -699,8 +863,14 @@ def _has_checksums(form: Sequence[Source]) -> bool:
 
 
 def _list_paths(form: Splits) -> list[str]:
-    """Return the paths of a form, without repetition."""
+    """Return the distinct paths of the sources of a form, in the order of its splits.
+
+    Example:
+        >>> _list_paths({"train": ["all.json"], "test": ["all.json", "labels.txt"]})
+        ['all.json', 'labels.txt']
+    """
     paths: dict[str, None] = {}
     for split_paths in form.values():
-        paths.update(dict.fromkeys(split_paths))
+        for path in split_paths:
+            paths[path] = None
     return list(paths)

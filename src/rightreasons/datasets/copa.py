@@ -55,13 +55,13 @@ KNOWN_ANSWERS: Mapping[int, str] = {1: "The sun was rising.", 501: "It was fragi
 
 
 def read_items(file: str, member: str) -> list[Row]:
-    """Read the items of one file. Its first bytes determine its format.
+    """Read the items of one file of the COPA family. Its first bytes determine its format.
 
     The published XML files name their grammar (`<!DOCTYPE copa-corpus SYSTEM "copa.dtd">`), which is
     never resolved; no entity is declared or resolved, and no other file is read.
 
     Args:
-        file: A path, or an address on the hub.
+        file: A path, or an address on the hub: an XML file, an archive that contains it, or a CSV file.
         member: The name of the XML file in `file` if that is an archive.
 
     Returns:
@@ -73,6 +73,7 @@ def read_items(file: str, member: str) -> list[Row]:
             readers.
     """
     with xopen(file, "rb") as stream:
+        # Some editors write a byte order mark, which is no part of the first column's name.
         content = stream.read().removeprefix(b"\xef\xbb\xbf")
     if content.startswith(_ARCHIVE_STARTS):
         content = _read_member(file, member)
@@ -87,18 +88,29 @@ def read_items(file: str, member: str) -> list[Row]:
 
 
 def _read_member(archive: str, member: str) -> bytes:
-    # Apple's archiver leaves a shadow "._name" for each file, so the whole name must match.
+    """Return the content of the only file of an archive with a name.
+
+    Raises:
+        ValueError: If there is no such file, or there are several.
+    """
     contents = []
-    for name, content in read_members(archive):
-        if PurePosixPath(name).name == member:
+    for path, content in read_members(archive):
+        # Apple's archiver adds a file "._NAME" for each file, so the whole name has to match.
+        if PurePosixPath(path).name == member:
             contents.append(content)
     (xml,) = contents
     return xml
 
 
 def _parse_xml(content: bytes) -> list[Row]:
-    """Return the items in COPA's XML form, whose alternatives count from 1."""
+    """Parse COPA's XML form, in which the alternatives count from 1.
+
+    Returns:
+        One row per item with the columns of COPA's CSV form: texts, and the label "0" or "1". What the
+        XML lacks is None.
+    """
     rows = []
+    # The released files have a DOCTYPE; the parser loads no grammar, and refuses any entity.
     for item in fromstring(content, forbid_dtd=False).iter("item"):
         alternative = item.get("most-plausible-alternative", "")
         rows.append(
@@ -115,23 +127,33 @@ def _parse_xml(content: bytes) -> list[Row]:
 
 
 def _parse_item(row: Row, file: str) -> Row:
-    """Return an item with numbers as id and label, and no spaces around its texts."""
-    # Item 1129 has a space around a text, and a missing element of XML is None.
-    row = {name: (row[name] or "").strip() for name in _COLUMNS}
+    """Check a row of texts, and return it with a number as id and as label.
+
+    Args:
+        row: id, premise, question, choice1, choice2 and label ("0" or "1"), as texts.
+        file: Name of the file in the error message.
+
+    Raises:
+        ValueError: If a text is missing, the id is no number, or the alternatives are equal.
+    """
+    texts = {}
+    for name in _COLUMNS:
+        # Item 1129 has a space around a text, and a missing element of XML is None.
+        texts[name] = (row[name] or "").strip()
     is_valid = (
-        _ID.fullmatch(row["id"])
-        and row["question"] in QUESTIONS
-        and row["label"] in ("0", "1")
-        and all(row.values())
-        and row["choice1"] != row["choice2"]
+        _ID.fullmatch(texts["id"])
+        and texts["question"] in QUESTIONS
+        and texts["label"] in ("0", "1")
+        and all(texts.values())
+        and texts["choice1"] != texts["choice2"]
     )
     if not is_valid:
         raise ValueError(
             f"Expected items with an id of digits, a premise, a question for its cause or effect, two "
             f"different alternatives, and which of them is right, in {file}, but one is "
-            f"{format_value(row)}."
+            f"{format_value(texts)}."
         )
-    return {**row, "id": int(row["id"]), "label": int(row["label"])}
+    return {**texts, "id": int(texts["id"]), "label": int(texts["label"])}
 
 
 # --------------------------------------------------------------------------------------- builders
@@ -156,17 +178,36 @@ class CopaBuilder(Builder):
     FOLDERS: ClassVar[tuple[str, ...]] = ("balanced_copa", "copa")
 
     def features(self) -> datasets.Features:
+        """Return the columns id, premise, question, choice1, choice2, label, mirrored and source_id."""
         text = datasets.Value("string")
         number = datasets.Value("int64")
-        texts = dict.fromkeys(("premise", "question", "choice1", "choice2"), text)
-        mirror = {"mirrored": datasets.Value("bool"), "source_id": number}
-        return datasets.Features({"id": number, **texts, "label": number, **mirror})
+        return datasets.Features(
+            {
+                "id": number,
+                "premise": text,
+                "question": text,
+                "choice1": text,
+                "choice2": text,
+                "label": number,
+                "mirrored": datasets.Value("bool"),
+                "source_id": number,
+            }
+        )
 
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
-        """Return the folders of the family: `root` has them, is one of them, or has the files."""
-        parent = root.parent if root.name in self.FOLDERS else root
-        # The test items of Easy and Hard are in one folder, and their subsets in the other.
-        folders = [*map(root.joinpath, self.FOLDERS), root, *map(parent.joinpath, self.FOLDERS)]
+        """Return the folders in which the files are looked for, as a single group.
+
+        Args:
+            root: Folder that the user named: the parent of the folders of the family, one of them, or a
+                folder with the files themselves.
+        """
+        # The test items of Easy and Hard are in one folder, and their subsets in its neighbor.
+        parent = root
+        if root.name in self.FOLDERS:
+            parent = root.parent
+        folders = list(map(root.joinpath, self.FOLDERS))
+        folders.append(root)
+        folders.extend(map(parent.joinpath, self.FOLDERS))
         return [folders]
 
     def _read_split(self, split: str, files: Mapping[str, str]) -> Iterator[Row]:
@@ -207,13 +248,14 @@ class BalancedCopa(CopaBuilder):
         check_seed(self.config.seed)
 
     def rows(self, *files: str) -> list[Row]:
+        """Read and check the items of the configuration: all pairs, half of them, originals, or the test set."""
         if self.config.name == "test":
             return read_test_items(*files)
         rows = read_balanced_items(*files)
         if self.config.name == "original":
             return [row for row in rows if not row["mirrored"]]
         if self.config.name == "balanced_50":
-            # Half of the pairs, so that the set has as many items as COPA's.
+            # With half of the pairs, the set has as many items as COPA's training set.
             half = draw_half(ORIGINALS, self.config.seed)
             return [row for row in rows if row["source_id"] in half]
         return rows
@@ -236,14 +278,18 @@ class CopaEasyHard(CopaBuilder):
         return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
 
     def rows(self, *files: str) -> list[Row]:
-        subsets, items = files
-        easy = read_easy_ids(subsets)
-        is_selected = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
+        """Read the test items of the configuration, with a column `easy`.
+
+        Args:
+            *files: The file of the ids of both subsets, and the file of the test items.
+        """
+        subsets_file, items_file = files
+        easy_ids = read_easy_ids(subsets_file)
         rows = []
-        for row in read_test_items(items):
-            is_easy = row["id"] in easy
-            if is_easy in is_selected:
-                rows.append({**row, "easy": is_easy})
+        for row in read_test_items(items_file):
+            subset = "easy" if row["id"] in easy_ids else "hard"
+            if self.config.name in ("all", subset):
+                rows.append({**row, "easy": subset == "easy"})
         return rows
 
 
@@ -266,6 +312,13 @@ class BcopaCe(CopaBuilder):
 def read_balanced_items(file: str) -> list[Row]:
     """Read Balanced COPA's 1,000 items and check their balance.
 
+    Args:
+        file: A file of `TRAIN_FILES`: XML, an archive of it, or CSV.
+
+    Returns:
+        500 originals with ids 1 to 500, and their mirrored items with 1,000 added to the id, with two
+        more columns: `mirrored`, and `source_id`, the id of the original.
+
     Raises:
         ValueError: If an item is missing or occurs twice, a mirrored item differs from its original
             in its alternatives or its question, both have the same answer, or labels count from the
@@ -274,13 +327,14 @@ def read_balanced_items(file: str) -> list[Row]:
     rows = read_items(file, TRAIN_XML)
     mirrored_ids = range(ORIGINALS.start + MIRROR_OFFSET, ORIGINALS.stop + MIRROR_OFFSET)
     _check_items(rows, [*ORIGINALS, *mirrored_ids], file)
-    placed = []
+    linked_rows = []
     for row in rows:
-        is_mirrored = row["id"] > MIRROR_OFFSET
-        source_id = row["id"] - MIRROR_OFFSET if is_mirrored else row["id"]
-        placed.append(_add_source(row, source_id))
-    check_mirrored(placed)
-    return placed
+        source_id = row["id"]
+        if source_id > MIRROR_OFFSET:
+            source_id -= MIRROR_OFFSET
+        linked_rows.append(_add_source(row, source_id))
+    check_mirrored(linked_rows)
+    return linked_rows
 
 
 def read_test_items(file: str) -> list[Row]:
@@ -294,38 +348,49 @@ def read_test_items(file: str) -> list[Row]:
 def read_cause_effect_items(file: str) -> list[Row]:
     """Read BCOPA-CE and pair its items by their texts. The mirrored one has the larger id.
 
+    Args:
+        file: The XML file.
+
+    Returns:
+        The items in the file's order, with two more columns: `mirrored`, and `source_id`, the id of the
+        original.
+
     Raises:
         ValueError: If an item is missing, has no partner with the same premise and alternatives, or
             a pair does not ask for a cause and for an effect with opposite answers.
     """
     rows = read_items(file, CE_XML)
     _check_items(rows, CE_ITEMS, file)
-    # The file does not say which items are a pair. In the order of ids, the original comes first.
+    # The file does not say which items are a pair: both have the premise and the alternatives in
+    # common. Sorted by id, the original of each pair comes first.
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
-        key = (row["premise"], *sorted(get_choices(row)))
-        pairs.setdefault(key, []).append(row)
+        shared_texts = (row["premise"], *sorted(get_choices(row)))
+        pairs.setdefault(shared_texts, []).append(row)
 
-    source_ids = {}
+    source_id_by_id = {}
     for pair in pairs.values():
         if not _is_cause_and_effect(pair):
             raise ValueError(
                 f"Expected each premise of {file} twice, asking for a cause and for an effect with "
                 f"opposite answers, but got the items {format_list([row['id'] for row in pair])}."
             )
+        original_id = pair[0]["id"]
         for row in pair:
-            source_ids[row["id"]] = pair[0]["id"]
-    placed = []
-    for row in rows:
-        placed.append(_add_source(row, source_ids[row["id"]]))
-    return placed
+            source_id_by_id[row["id"]] = original_id
+    return [_add_source(row, source_id_by_id[row["id"]]) for row in rows]
 
 
 def _is_cause_and_effect(pair: Sequence[Row]) -> bool:
-    """Return whether a pair asks for a cause and for an effect, with opposite answers."""
+    """Return whether items are two, one asking for a cause and one for an effect, with opposite answers.
+
+    Args:
+        pair: Items with the same premise and alternatives.
+    """
     if len(pair) != 2:
         return False
     original, mirror = pair
+    # The alternatives may be swapped, so that answers are compared by their texts.
     answer = get_choices(original)[original["label"]]
     mirror_answer = get_choices(mirror)[mirror["label"]]
     questions = {original["question"], mirror["question"]}
@@ -343,14 +408,21 @@ def read_easy_ids(file: str) -> frozenset[int]:
 
 
 def draw_half(ids: Sequence[int], seed: int) -> frozenset[int]:
-    """Draw half of the ids, with a draw per id that depends on neither the order nor other ids.
+    """Draw half of the ids at random.
+
+    Each id gets a random number that depends only on the seed and the id itself, and the half with the
+    smallest numbers is drawn. So neither the order of the ids nor the other ids change a draw.
 
     Example:
         >>> half = draw_half(range(1, 501), seed=0)
         >>> len(half), half == draw_half(range(1, 501), seed=1)
         (250, False)
     """
-    order = sorted(ids, key=lambda key: (item_rng(seed, key).random(), key))
+
+    def draw_number(item_id: int) -> tuple[float, int]:
+        return item_rng(seed, item_id).random(), item_id
+
+    order = sorted(ids, key=draw_number)
     return frozenset(order[: len(order) // 2])
 
 
@@ -359,20 +431,33 @@ def _add_source(row: Row, source_id: int) -> Row:
 
 
 def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> None:
-    """Check that a file has the expected ids, each once, and labels that count from 1."""
-    # As multisets, so that an item that comes twice is found too.
+    """Check that a file has the expected ids, each once, and labels that count from 0.
+
+    Args:
+        rows: Items of the file.
+        expected: Ids that the file should have.
+        file: Name of the file in error messages.
+
+    Raises:
+        ValueError: If an id is missing, unknown or repeated, or a label names the wrong alternative.
+    """
+    # Ids are counted, because a set would not show an item that occurs twice.
     counts = Counter(row["id"] for row in rows)
     expected_counts = Counter(expected)
-    unexpected = sorted((counts - expected_counts) + (expected_counts - counts))
-    if unexpected:
+    surplus = counts - expected_counts
+    missing = expected_counts - counts
+    differing_ids = sorted(surplus + missing)
+    if differing_ids:
         raise ValueError(
-            f"Expected {len(expected)} items in {file}, each once, but item {unexpected[0]} is "
+            f"Expected {len(expected)} items in {file}, each once, but item {differing_ids[0]} is "
             "missing, comes again or is not one of them."
         )
     for row in rows:
-        # Only two answers are known by heart; every other item is taken at its word.
+        # The answers of two items are known. They show whether all labels are shifted by one.
+        if row["id"] not in KNOWN_ANSWERS:
+            continue
         answer = get_choices(row)[row["label"]]
-        expected_answer = KNOWN_ANSWERS.get(row["id"], answer)
+        expected_answer = KNOWN_ANSWERS[row["id"]]
         if answer != expected_answer:
             raise ValueError(
                 f"Expected the answer of item {row['id']} in {file} to be {expected_answer!r}, but "

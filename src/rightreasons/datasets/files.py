@@ -50,10 +50,14 @@ def make_multiple_choice_features(**extra: Any) -> datasets.Features:
 
 
 def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
-    """Return the lines of a text file. Only a newline ends a line.
+    """Return the lines of a text file, without their ends.
 
-    `str.splitlines` would also break a text at Unicode's line separators, and misalign two files
-    that belong together line by line.
+    Only a newline ends a line. `str.splitlines` would also break a text at Unicode's line separators,
+    and misalign two files that belong together line by line.
+
+    Args:
+        file: The file.
+        encoding: Its encoding.
     """
     # Decoded from bytes, as opening a file as text would turn a lone carriage return into a line end.
     text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
@@ -69,17 +73,22 @@ def read_table(file: str | os.PathLike[str]) -> Iterator[list[str]]:
 
 
 def read_rows(file: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a parquet or JSON-lines file, local or on the hub, a batch at a time."""
+    """Yield the rows of a parquet or JSON-lines file as column -> value.
+
+    Args:
+        file: A local path, or an address on the hub (hf://…).
+    """
     import pyarrow.parquet as pq
 
-    # This one opens hf:// addresses too.
+    # Unlike `open`, this reads hf:// addresses, too.
     from datasets.utils.file_utils import xopen
 
     with xopen(file, "rb") as stream:
+        # Downloaded copies have no suffix: the first bytes of the file tell its format.
         is_parquet = stream.read(4) == b"PAR1"
         stream.seek(0)
-        # Batches keep the memory small where a file of the hub is streamed.
         if is_parquet:
+            # Batches keep the memory small if a file of the hub is streamed.
             for batch in pq.ParquetFile(stream).iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
         else:

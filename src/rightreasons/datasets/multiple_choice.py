@@ -41,47 +41,55 @@ class MultipleChoiceBuilder(Builder):
         return make_multiple_choice_features(prompt_parts=datasets.List(datasets.Value("string")))
 
     def item(self, item_id: str, parts: Sequence[str], choices: Sequence[str], label: int) -> Row:
-        """Build one item and check it.
+        """Make one item of the data set and check it.
 
         Args:
-            item_id: The id.
-            parts: The parts of the prompt.
-            choices: The choices.
+            item_id: Id of the item.
+            parts: Parts of the prompt, such as the context and the question.
+            choices: Choices.
             label: Position of the correct choice, -1 if it is not public.
+
+        Returns:
+            Column -> value: id, prompt (the parts joined by spaces), choices, label and prompt_parts.
 
         Raises:
             ValueError: If the number of choices or the label is wrong, or a choice is empty.
         """
-        parts = list(map(str.strip, parts))
-        choices = list(map(str.strip, choices))
-        is_complete = len(choices) == self.N_CHOICES and all(choices)
-        if not is_complete or not UNLABELED <= label < self.N_CHOICES:
+        parts = [text.strip() for text in parts]
+        choices = [choice.strip() for choice in choices]
+        has_valid_choices = len(choices) == self.N_CHOICES and all(choices)
+        has_valid_label = UNLABELED <= label < self.N_CHOICES
+        if not has_valid_choices or not has_valid_label:
             raise ValueError(
                 f"Expected {self.N_CHOICES} choices with words in item {item_id!r} of "
                 f"{self.NAME!r}, and the position of the correct one or -1, but got {choices} and "
                 f"{label}."
             )
+        # An empty part, such as a missing context, leaves no space in the prompt.
+        prompt = " ".join(filter(None, parts))
         return {
             "id": item_id,
-            # An empty part, such as a missing context, leaves no space.
-            "prompt": " ".join(filter(None, parts)),
+            "prompt": prompt,
             "choices": choices,
             "label": label,
             "prompt_parts": parts,
         }
 
     def read_labeled_lines(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the items of a JSON-lines file with a separate label file, as they are released.
+        """Yield the items of a JSON-lines file whose labels are in a separate file, as they are released.
 
-        A file without labels has -1 everywhere.
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its file: `NAME.jsonl` with an item per line, and, unless the labels
+                are not public, `NAME-labels.lst` with a label per line. Without it, all labels are -1.
         """
-        (items_file,) = (path for path in files if path.endswith(".jsonl"))
-        rows = list(read_rows(str(files[items_file])))
-        labels_file = items_file.removesuffix(".jsonl") + LABEL_SUFFIX
-        if labels_file in files:
-            labels = files[labels_file].read_text("utf-8").split()
-        else:
-            labels = [str(UNLABELED)] * len(rows)
+        (items_path,) = [path for path in files if path.endswith(".jsonl")]
+        rows = list(read_rows(str(files[items_path])))
+        labels_path = items_path.removesuffix(".jsonl") + LABEL_SUFFIX
+        labels = [str(UNLABELED)] * len(rows)
+        if labels_path in files:
+            labels = files[labels_path].read_text("utf-8").split()
+        # A released line has the fields of a row on the hub, apart from the label.
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             example = self.from_hub(split, {**row, "label": label}, number)
             if example is not None:
@@ -99,9 +107,11 @@ class Anli(MultipleChoiceBuilder):
     N_CHOICES = 2
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the items of the official files, or of a copy in the form of CommonsenseQA."""
         if "anli_dev.jsonl" not in files:
             yield from self.read_labeled_lines(split, files)
             return
+        # CommonsenseQA's form: a context, a question stem, lettered choices, and the correct letter.
         for row in read_rows(str(files["anli_dev.jsonl"])):
             question = row["question"]
             letters = []
@@ -117,15 +127,17 @@ class Anli(MultipleChoiceBuilder):
             )
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
+        """Make an item of two observations and two hypotheses from an official line or a row of the hub."""
+        # Official files abbreviate the names of the fields.
         if "obs1" in row:
-            parts = (row["obs1"], row["obs2"])
-            choices = (row["hyp1"], row["hyp2"])
+            observations = (row["obs1"], row["obs2"])
+            hypotheses = (row["hyp1"], row["hyp2"])
         else:
-            parts = (row["observation_1"], row["observation_2"])
-            choices = (row["hypothesis_1"], row["hypothesis_2"])
-        # Both forms count the hypotheses from 1.
+            observations = (row["observation_1"], row["observation_2"])
+            hypotheses = (row["hypothesis_1"], row["hypothesis_2"])
+        # Both count the hypotheses from 1.
         label = int(row["label"]) - 1
-        return self.item(f"{split}-{number}", parts, choices, label)
+        return self.item(f"{split}-{number}", observations, hypotheses, label)
 
 
 class HellaSwag(MultipleChoiceBuilder):
@@ -139,6 +151,10 @@ class HellaSwag(MultipleChoiceBuilder):
     N_CHOICES = 4
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the items of the official JSON-lines file, or of a compressed copy as text.
+
+        An item of the text form has six lines: "ACTIVITY: SCENE", the label, and four endings.
+        """
         ((path, file),) = files.items()
         if path.endswith(".jsonl"):
             for number, row in enumerate(read_rows(str(file))):
@@ -146,14 +162,14 @@ class HellaSwag(MultipleChoiceBuilder):
             return
         with bz2.open(file, "rt", encoding="utf-8") as stream:
             lines = [line.rstrip("\n") for line in stream]
-        # One iterator, taken six times, gives six lines at a time.
-        items = zip(*[iter(lines)] * HELLASWAG_LINES, strict=True)
-        for number, (context, label, *endings) in enumerate(items):
+        for number, start in enumerate(range(0, len(lines), HELLASWAG_LINES)):
+            context, label, *endings = lines[start : start + HELLASWAG_LINES]
             activity, _, scene = context.partition(": ")
-            parts = (f"{activity}:", scene)
-            yield self.item(f"validation-{number}", parts, endings, int(label))
+            # The official files are validation items.
+            yield self.item(f"validation-{number}", (f"{activity}:", scene), endings, int(label))
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
+        """Make an item of an activity, the beginning of a scene, and four endings."""
         # The test split has empty labels, or none.
         label = str(row.get("label", "")).strip() or str(UNLABELED)
         return self.item(
@@ -174,6 +190,7 @@ class Piqa(MultipleChoiceBuilder):
         yield from self.read_labeled_lines(split, files)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
+        """Make an item of a goal and two solutions."""
         return self.item(
             f"{split}-{number}",
             parts=(row["goal"],),
@@ -192,23 +209,29 @@ class SocialIqa(MultipleChoiceBuilder):
     N_CHOICES = 3
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
+        """Yield the items of the official zip archive, or of its unpacked files.
+
+        Args:
+            split: "train" or "validation".
+            files: Path of a source -> its file: the archive alone, or the file of items and that of labels.
+        """
         if len(files) > 1:
             yield from self.read_labeled_lines(split, files)
             return
         (archive,) = files.values()
         # The files are in a folder of the archive, whose name does not matter.
-        texts = {}
-        for name, content in read_members(archive):
-            texts[Path(name).name] = content.decode("utf-8")
+        text_by_name = {}
+        for path, content in read_members(archive):
+            text_by_name[Path(path).name] = content.decode("utf-8")
         # The archive calls the validation split "dev".
         stem = "train" if split == "train" else "dev"
-        lines = [line for line in texts[f"{stem}.jsonl"].splitlines() if line.strip()]
-        labels = texts[f"{stem}{LABEL_SUFFIX}"].split()
+        lines = [line for line in text_by_name[f"{stem}.jsonl"].splitlines() if line.strip()]
+        labels = text_by_name[f"{stem}{LABEL_SUFFIX}"].split()
         for number, (line, label) in enumerate(zip(lines, labels, strict=True)):
             yield self.from_hub(split, {**json.loads(line), "label": label}, number)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
-        # The labels count the answers from 1.
+        """Make an item of a context with a question and three answers, whose labels count from 1."""
         return self.item(
             f"{split}-{number}",
             parts=(row["context"], row["question"]),
@@ -239,12 +262,16 @@ class PerturbedBuilder(Builder):
     BUILDER_CONFIGS: ClassVar[list[Config]] = [ProbeConfig(name=probe) for probe in PROBES]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Derive the facts about a perturbed data set from those about the unperturbed one.
+
+        A subclass inherits from this class and from the builder of the unperturbed data set.
+        """
         super().__init_subclass__(**kwargs)
-        # The name and the description come from the unperturbed set, and so do its known issues.
+        # ISSUE_TABLE keeps the inherited name, so that the known issues of the unperturbed set apply.
         cls.NAME = f"perturbed_{cls.NAME}"
         cls.DESCRIPTION = f"{cls.DESCRIPTION} Under the four confusion probes."
         if cls.HUB is not None:
-            # The hub has the unperturbed items, which serve every probe.
+            # The hub has the unperturbed items, and every probe (configuration) is applied to them here.
             files = dict.fromkeys(PROBES, cls.HUB.files["default"])
             cls.HUB = dataclasses.replace(cls.HUB, files=files)
 
@@ -252,8 +279,9 @@ class PerturbedBuilder(Builder):
         return FEATURES
 
     def splits(self) -> Splits:
+        """Return split -> paths of its sources, without the test split if the probe needs labels."""
         splits = dict(super().splits())
-        # These two probes need to know the correct choice.
+        # These two probes need to know the correct choice, which is not public for test items.
         if self.config.name in ("no_right_answer", "extra_choices"):
             splits.pop("test", None)
         return splits
@@ -264,6 +292,12 @@ class PerturbedBuilder(Builder):
             check_count(self.config.k, "k")
 
     def transform(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the items of a split under the probe of the configuration.
+
+        Args:
+            rows: Items of the split with their known issues corrected: id, prompt, choices and label.
+        """
+        # All items are needed at once, because each borrows texts from the others.
         rows = list(rows)
         perturber = Perturber(
             self.config.name,

@@ -65,15 +65,22 @@ class Review:
     closing: str
 
     def write(self, kind: str | None = None, cue: str = "") -> tuple[str, list[dict[str, Any]]]:
-        """Return the text with a cue, and the characters of the cue.
+        """Return the text of the review, with a cue if one is given.
 
         Args:
-            kind: The kind of cue, which decides its position. None for no cue.
-            cue: The cue.
+            kind: Kind of the cue, which decides its position: "lexical" (before the location), "function"
+                (after the location or the subject) or "punctuation" (between clause and location). None for
+                no cue.
+            cue: The cue, such as "copper".
+
+        Returns:
+            The text, and its cues with their characters: [{"token": "copper", "start": 30, "end": 36}], or
+            [] without a cue.
         """
         location = f"in the {self.location}"
         clause = self.clause
         link = ", " if self.is_location_first else " "
+        # A mark holds the place of the cue, whose position is known once the text is complete.
         if kind == "lexical":
             location = f"in the {_OPEN} {self.location}"
         elif kind == "function" and self.is_location_first:
@@ -84,11 +91,10 @@ class Review:
             # A dash has a space on both sides.
             link = f" {_OPEN} " if cue == "-" else f"{_OPEN} "
 
-        # The sentence in the order of its template, with the mark of the cue inside.
-        parts = [clause, location]
         if self.is_location_first:
-            parts.reverse()
-        body = link.join(parts)
+            body = f"{location}{link}{clause}"
+        else:
+            body = f"{clause}{link}{location}"
         sentence = f"{body[0].upper()}{body[1:]}."
         text = f"{self.opening}{sentence}{self.closing}"
         if kind is None:
@@ -101,23 +107,28 @@ class Review:
 def review(
     label: str, rng: np.random.Generator, *, negation: float, contrast: float, filler: float = 0.5
 ) -> Review:
-    """Draw a review.
+    """Draw a review, without a cue.
 
     Args:
         label: The opinion of its main clause: "negative", "neutral" or "positive".
         rng: The source of the random choices.
         negation: Share of main clauses that negate a word of the opposite opinion (never "neutral").
         contrast: Share of reviews with the opposite opinion of somebody else.
-        filler: Share of reviews after a neutral sentence, and of those in front of one.
+        filler: Share of reviews that begin with a neutral sentence, and of those that end with one.
+
+    Returns:
+        The review, whose `write` inserts a cue.
     """
     # The number and the order of the draws decide every published text, so they never depend on what
-    # was drawn.
+    # was drawn before.
     random_side = ("negative", "positive")[int(rng.integers(2))]
     opposite = {"negative": "positive", "positive": "negative"}.get(label, random_side)
     shares = (negation, contrast, 0.5, 0.5, filler, filler)
     is_negated, is_contrasted, is_location_first, is_contrast_first, has_opening, has_closing = (
         rng.random(6) < shares
     )
+
+    # The main clause, such as "the hotel looked dirty" or "the hotel was not clean".
     subject = _pick("subjects", rng)
     if is_negated and label != "neutral":
         verb = _pick("negated", rng)
@@ -125,14 +136,14 @@ def review(
     else:
         verb = _pick("plain", rng)
         opinion = _pick(label, rng)
-    predicate = f"{verb} {opinion}"
-    clause = f"{subject} {predicate}"
+    clause = f"{subject} {verb} {opinion}"
     subject_end = len(subject)
 
+    # The opinion of somebody else is drawn even if it is not used.
     hearsay = f"{_pick('people', rng)} had called it {_pick(opposite, rng)}"
     if is_contrasted and is_contrast_first:
         start = f"{hearsay}, but "
-        clause = start + clause
+        clause = f"{start}{clause}"
         subject_end += len(start)
     elif is_contrasted:
         clause = f"{clause}, although {hearsay}"
@@ -144,7 +155,14 @@ def review(
     closing = ""
     if has_closing:
         closing = f" {_pick('fillers', rng)}"
-    return Review(opening, clause, subject_end, location, bool(is_location_first), closing)
+    return Review(
+        opening=opening,
+        clause=clause,
+        subject_end=subject_end,
+        location=location,
+        is_location_first=bool(is_location_first),
+        closing=closing,
+    )
 
 
 def _pick(name: str, rng: np.random.Generator) -> str:
@@ -211,8 +229,9 @@ class PlantedShortcuts(Builder):
         check_config(self.config)
 
     def features(self) -> datasets.Features:
-        """Return the columns."""
-        text, number = datasets.Value("string"), datasets.Value("int64")
+        """Return the columns: id, text, label, planted, cue_label, content_label and pair_id."""
+        text = datasets.Value("string")
+        number = datasets.Value("int64")
         labels = datasets.ClassLabel(names=list(LABELS[self.config.n_classes]))
         return make_classification_features(
             labels.names,
@@ -232,7 +251,12 @@ class PlantedShortcuts(Builder):
 
 
 def check_config(config: PlantedConfig) -> None:
-    """Check every option of a planted data set."""
+    """Check every option of a planted data set.
+
+    Raises:
+        TypeError: If an option has the wrong type.
+        ValueError: If an option is out of its range.
+    """
     check_one_of(config.name, KINDS, "config")
     for name in ("strength", "coverage", "label_noise", "negation", "contrast"):
         check_fraction(getattr(config, name), name)
@@ -247,6 +271,10 @@ def generate_planted_examples(
     split: str, config: PlantedConfig | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the items of a split as in `load_dataset("planted_shortcuts", …)`, without a cache.
+
+    Args:
+        split: "train", "validation", "test", "test_absent" or "test_flipped".
+        config: Options of the data set. None for those of the configuration "lexical".
 
     Example:
         >>> item = next(generate_planted_examples("train", PlantedConfig("lexical", seed=1)))
@@ -266,27 +294,41 @@ def generate_planted_examples(
 
 
 def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
-    # One stream for the text and one for the cue, so that the text does not depend on the cue.
+    """Make one example of a split, without its id.
+
+    Args:
+        split: One of `SPLITS`.
+        pair_id: Id of the text, such as "test-0", which the three test splits share. With the seed of
+            the configuration, it determines all draws.
+        config: Options of the data set.
+
+    Returns:
+        Column -> value: text, label, planted, cue_label, content_label and pair_id.
+    """
     names = LABELS[config.n_classes]
     n_classes = len(names)
+    # The text and the cue have separate random streams, so that the text does not depend on the cue.
     rng = item_rng(config.seed, f"text/{pair_id}")
-    content = int(rng.integers(n_classes))
-    label = content
+    content_label = int(rng.integers(n_classes))
+    label = content_label
     if rng.random() < config.label_noise:
-        label = draw_other_label(content, n_classes, rng)
-    body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
+        label = draw_other_label(content_label, n_classes, rng)
+    body = review(names[content_label], rng, negation=config.negation, contrast=config.contrast)
 
-    # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has
-    # it at every larger one, and a cue that agrees at some strength agrees at every larger one.
+    # These draws depend on neither kind, strength nor coverage. So a text with a cue at some coverage
+    # has it at every larger one, and a cue that agrees at some strength agrees at every larger one.
     rng = item_rng(config.seed, f"cue/{pair_id}")
-    agreement = rng.random()
-    cover = rng.random()
+    agreement_draw = rng.random()
+    coverage_draw = rng.random()
     kind_number = int(rng.integers(len(CUES)))
     cue_label = draw_other_label(label, n_classes, rng)
-    # In the flipped split the cue agrees exactly where it does not agree in the test split.
-    if (agreement < config.strength) != (split == "test_flipped"):
+    agrees = agreement_draw < config.strength
+    # In the flipped split, the cue agrees exactly where it does not agree in the test split.
+    if split == "test_flipped":
+        agrees = not agrees
+    if agrees:
         cue_label = label
-    if cover >= config.coverage or split == "test_absent":
+    if coverage_draw >= config.coverage or split == "test_absent":
         cue_label = NO_CUE
 
     kind = config.name
@@ -301,6 +343,6 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
         "label": label,
         "planted": planted,
         "cue_label": cue_label,
-        "content_label": content,
+        "content_label": content_label,
         "pair_id": pair_id,
     }

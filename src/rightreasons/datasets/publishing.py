@@ -152,9 +152,16 @@ def write_benchmark(
 
 
 def _check_choices(row: Mapping[str, Any]) -> None:
-    """Check that a choice of an item is correct, and that all of them have a letter."""
+    """Check that one choice of an item is correct, and that there is a letter for every choice.
+
+    Args:
+        row: Item with id, choices and label.
+
+    Raises:
+        ValueError: If the label is no position of a choice, or there are more than 26 choices.
+    """
     n_choices = len(row["choices"])
-    # inspect_ai would take the label -1 for Z.
+    # inspect_ai would read the label -1 of an unlabeled item as the last letter, Z.
     if not 0 <= row["label"] < n_choices <= len(LETTERS):
         raise ValueError(
             f"Expected up to {len(LETTERS)} choices, one of them correct, but item {row['id']!r} has "
@@ -163,7 +170,12 @@ def _check_choices(row: Mapping[str, Any]) -> None:
 
 
 def _check_empty(folder: str | os.PathLike[str]) -> Path:
-    # An earlier data set in the folder would be listed on the card without being described.
+    """Check that a folder is empty or new, and return its path.
+
+    Raises:
+        ValueError: If it has files.
+    """
+    # The files of an earlier data set would be published with the new one, without a description.
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
         raise ValueError(
@@ -181,15 +193,18 @@ def _write(
     name: str = "",
     body: str | None = None,
 ) -> Path:
-    """Write the tables, and a card by which `datasets` and the hub's page open them.
+    """Write tables as parquet files, with a card by which `datasets` and the hub's page open them.
 
     Args:
-        root: The folder.
+        root: The folder to write into.
         tables: Configuration -> split -> rows. The first configuration becomes the default.
-        task: The hub's name of the task.
+        task: The hub's name of the task, such as "text-classification".
         builder: The builder of the data set. None for a user's own data.
         name: The name of such data.
         body: The text of the card. None to make it from the attributes of the builder.
+
+    Returns:
+        The folder.
     """
     # One folder per configuration, as the hub's viewer expects.
     for config, splits in tables.items():
@@ -197,6 +212,7 @@ def _write(
         for split, rows in splits.items():
             rows.to_parquet(os.fspath(root / config / f"{split}.parquet"))
 
+    # Front matter of the card, which the hub reads.
     fields: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
     if builder is not None:
         fields["pretty_name"] = builder.NAME
@@ -204,26 +220,38 @@ def _write(
         fields["license"] = _HUB_LICENSES.get(builder.LICENSE, "unknown")
         fields["tags"] = ["rightreasons"]
     configs = _list_config_files(tables, is_own=builder is None)
-    front = DatasetCardData(**fields, configs=configs).to_yaml()
+    front_matter = DatasetCardData(**fields, configs=configs).to_yaml()
     if body is None:
         body = _write_body(tables, builder, name)
-    write_text(root / "README.md", f"---\n{front}\n---\n\n{body}")
+    write_text(root / "README.md", f"---\n{front_matter}\n---\n\n{body}")
     return root
 
 
 def _list_config_files(
     tables: Mapping[str, Mapping[str, datasets.Dataset]], *, is_own: bool
 ) -> list[dict[str, Any]]:
-    """Return the files of each configuration in the form of a card."""
+    """Return the files of each configuration, for the field `configs` of a card.
+
+    Args:
+        tables: Configuration -> split -> rows. The first configuration becomes the default.
+        is_own: Whether the data is a user's own, and not a data set of the catalog.
+
+    Returns:
+        One entry per configuration, such as {"config_name": "all", "default": True, "data_files":
+        [{"split": "test", "path": "all/test.parquet"}]}.
+    """
     configs: list[dict[str, Any]] = []
     for config, splits in tables.items():
         entry: dict[str, Any] = {"config_name": config}
-        # A configuration called "default" is the default without a mark.
-        if not configs and not (config == "default" and is_own):
+        # A user's configuration called "default" is the default without a mark.
+        is_unmarked_default = config == "default" and is_own
+        is_first = not configs
+        if is_first and not is_unmarked_default:
             entry["default"] = True
-        entry["data_files"] = [
-            {"split": split, "path": f"{config}/{split}.parquet"} for split in splits
-        ]
+        data_files = []
+        for split in splits:
+            data_files.append({"split": split, "path": f"{config}/{split}.parquet"})
+        entry["data_files"] = data_files
         configs.append(entry)
     return configs
 
@@ -233,8 +261,14 @@ def _write_body(
     builder: type[Builder] | None,
     name: str,
 ) -> str:
-    """Return the text of a card: the numbers of items, and the facts that a builder declares."""
-    # The table is the same on every card, so that a reader sees the sizes first.
+    """Return the text of a card: the numbers of items, and the facts that a builder declares.
+
+    Args:
+        tables: Configuration -> split -> rows.
+        builder: The builder of the data set. None for a user's own data, which has only the numbers.
+        name: The name of such data.
+    """
+    # The sizes come first on every card.
     counts = ["| configuration | split | items |", "|---|---|---|"]
     for config, splits in tables.items():
         for split, rows in splits.items():
@@ -255,8 +289,14 @@ def _write_body(
 
 
 def get_card_body(text: str) -> str:
-    """Return the text of a card without its front matter."""
+    r"""Return the text of a card without its front matter.
+
+    Example:
+        >>> get_card_body("---\nlicense: mit\n---\n\nA data set.")
+        'A data set.'
+    """
     if not text.startswith("---\n"):
         return text
     # Front matter ends at the second line of three dashes.
-    return text[text.index("\n---\n", 4) + len("\n---\n") :].lstrip("\n")
+    end = text.index("\n---\n", 4)
+    return text[end + len("\n---\n") :].lstrip("\n")

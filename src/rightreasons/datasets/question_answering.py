@@ -83,9 +83,12 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
         if part is not None:
             # All questions on an article are in one split, as they share its paragraphs.
             titles = [str(article.get("title")) for article in articles]
-            selection = select_articles(part, titles)
-            pairs = zip(articles, titles, strict=True)
-            articles = [article for article, title in pairs if title in selection]
+            selected_titles = select_articles(part, titles)
+            selected_articles = []
+            for article, title in zip(articles, titles, strict=True):
+                if title in selected_titles:
+                    selected_articles.append(article)
+            articles = selected_articles
     except _FORM_ERRORS as error:
         raise _make_form_error(str(file), error) from error
     yield from read_questions(articles, str(file))
@@ -95,8 +98,11 @@ def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterat
     """Yield the questions of articles in the form of SQuAD, as `read_squad` does.
 
     Args:
-        articles: The articles.
+        articles: Articles {"title", "paragraphs": [{"context", "qas": […]}]}; the title may be missing.
         source: The name of their file in errors.
+
+    Raises:
+        ValueError: If an article has another form, an empty context, or an answer outside its context.
     """
     try:
         for number, article in enumerate(articles):
@@ -114,16 +120,29 @@ def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterat
 
 
 def _parse_question(question: Mapping[str, Any], title: str, context: str, location: str) -> Row:
-    key = question["id"]
+    """Convert an entry of SQuAD's `qas` to a row with the columns of `make_question_features`.
+
+    Args:
+        question: Entry {"id", "question", "answers": [{"text", "answer_start"}]}.
+        title: Title of its article.
+        context: Paragraph that contains the answers.
+        location: Description of the article and its file, for error messages.
+
+    Raises:
+        ValueError: If an answer does not fit into the context.
+    """
+    question_id = question["id"]
     text = question["question"]
     answers = []
     starts = []
     for answer in question["answers"]:
-        _check_answer(answer["text"], answer["answer_start"], context, f"{key!r} of {location}")
+        _check_answer(
+            answer["text"], answer["answer_start"], context, f"{question_id!r} of {location}"
+        )
         answers.append(answer["text"])
         starts.append(answer["answer_start"])
     return {
-        "id": str(key),
+        "id": str(question_id),
         "title": title,
         "context": context,
         # Some questions of SQuAD begin or end with spaces, which mean nothing.
@@ -133,10 +152,22 @@ def _parse_question(question: Mapping[str, Any], title: str, context: str, locat
 
 
 def _check_answer(answer: object, start: object, context: str, location: str) -> None:
+    """Check that an answer is a text that fits into its context.
+
+    It need not be the text at its start: some answers of released files are not.
+
+    Args:
+        answer: Text of the answer.
+        start: First character of the answer in the context.
+        context: Paragraph that contains the answer.
+        location: Description of the question, for the error message.
+
+    Raises:
+        ValueError: If it has another type, or exceeds the context.
+    """
     is_inside = False
     if isinstance(answer, str) and isinstance(start, int):
         is_inside = 0 <= start <= len(context) - len(answer)
-    # Whether the answer stands at its start is not checked: released files have such slips.
     if not is_inside:
         raise ValueError(
             f"Expected answers of question {location} to have a `text` and an `answer_start` inside "
@@ -152,24 +183,31 @@ def _make_form_error(source: str, error: Exception) -> ValueError:
 
 
 def select_articles(part: str, titles: Sequence[str]) -> set[str]:
-    """Return the titles of one split: ordered by a digest and divided by `ARTICLE_SHARES`.
+    """Return the titles of the articles of one split, for a file without splits.
+
+    The distinct titles are put into a pseudo-random order, which is then cut into the splits by
+    `ARTICLE_SHARES`.
+
+    Args:
+        part: One of `ARTICLE_SHARES`.
+        titles: Titles of all articles.
 
     Example:
         >>> names = [f"article {number}" for number in range(12)]
         >>> [len(select_articles(part, names)) for part in ("train", "validation", "test")]
         [8, 2, 2]
     """
-    # A digest orders the titles without a generator, whose stream could change with its version.
+    # A digest orders the titles without a random generator, whose stream could change with its version.
     order = sorted(set(titles), key=_digest_title)
-    start = 0.0
+    start_share = 0.0
     for name, share in ARTICLE_SHARES.items():
         if name == part:
             break
-        start += share
-    end = start + ARTICLE_SHARES[part]
-    first_row = round(start * len(order))
-    end_row = round(end * len(order))
-    return set(order[first_row:end_row])
+        start_share += share
+    end_share = start_share + ARTICLE_SHARES[part]
+    start = round(start_share * len(order))
+    end = round(end_share * len(order))
+    return set(order[start:end])
 
 
 def _digest_title(title: str) -> str:

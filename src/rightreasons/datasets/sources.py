@@ -1,7 +1,7 @@
 """The files that a data set is read from: where they are published, their checksums, archives.
 
-`declared.json` has the facts about every data set, and `declare` returns them as attributes of a
-builder class. `Source.verify` checks a copy of a file before anything reads it, and `read_members`
+`declared.json` has the facts about every data set, and `get_declared_attributes` returns them as
+attributes of a builder class. `Source.verify` checks a copy of a file before anything reads it, and `read_members`
 unpacks an archive in memory, within a limit.
 """
 
@@ -140,17 +140,25 @@ def read_declared() -> dict[str, dict[str, Any]]:
 
 
 def get_sources(name: str) -> tuple[Source, ...]:
-    """Return the sources that `declared.json` has under a name."""
+    """Return the source files of a data set, as `declared.json` lists them; () if it lists none."""
     rows = read_declared()[name].get("sources", ())
     return tuple(Source(**row) for row in rows)
 
 
-def declare(name: str) -> dict[str, Any]:
-    """Return the attributes of a builder class that `declared.json` has; empty for other names."""
+def get_declared_attributes(name: str) -> dict[str, Any]:
+    """Return the facts about a data set as attributes of its builder class.
+
+    Args:
+        name: Name of the data set in `declared.json`.
+
+    Returns:
+        Attribute -> value, such as {"LICENSE": "MIT", "SOURCES": (…,), "HUB": Hub(…)}; {} for an
+        unknown name.
+    """
     facts = read_declared().get(name)
     if facts is None:
         return {}
-    # A builder class has the facts as constants.
+    # Class constants are in capitals.
     attributes = {key.upper(): value for key, value in facts.items()}
     if "SOURCES" in attributes:
         attributes["SOURCES"] = get_sources(name)
@@ -203,18 +211,22 @@ def read_members(
 
 
 def _open_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and the open stream of each regular file of a zip or tar archive.
+
+    Folders, links, and the copies of metadata that Apple's archiver adds under `__MACOSX/` are skipped.
+    """
     if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as packed:
-            for entry in packed.infolist():
-                is_shadow = entry.filename.startswith("__MACOSX/")
-                if not entry.is_dir() and not is_shadow:
-                    yield entry.filename, packed.open(entry)
+        with zipfile.ZipFile(archive) as zip_archive:
+            for entry in zip_archive.infolist():
+                is_apple_metadata = entry.filename.startswith("__MACOSX/")
+                if not entry.is_dir() and not is_apple_metadata:
+                    yield entry.filename, zip_archive.open(entry)
         return
-    with tarfile.open(archive) as bundle:
-        for item in bundle:
+    with tarfile.open(archive) as tar_archive:
+        for member in tar_archive:
             # A link could name a file outside the archive.
-            if not item.isfile():
+            if not member.isfile():
                 continue
-            stream = bundle.extractfile(item)
+            stream = tar_archive.extractfile(member)
             if stream is not None:
-                yield item.name, stream
+                yield member.name, stream

@@ -74,7 +74,9 @@ class TREC(ClassificationBuilder):
         return make_classification_features(self.LABELS[self.config.name])
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        """Yield (question, label) for each line, which is "COARSE:fine question", such as "DESC:def What …"."""
         for line in read_lines(files[0], "latin-1"):
+            # The only byte beyond ASCII stands between two words.
             label, _, text = line.replace("\xf0", " ").partition(" ")
             if self.config.name == "coarse":
                 label = label.partition(":")[0]
@@ -99,6 +101,12 @@ class AGNews(ClassificationBuilder):
     BUILDER_CONFIGS: ClassVar[list[Config]] = [Config(name="default"), Config(name="descriptions")]
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
+        """Yield (text, label) for each news item.
+
+        Args:
+            *files: A file of rows (label, title, description), whose labels count from 1; or the published
+                sample of training items, followed by the test file.
+        """
         if len(files) == 2:
             yield from self._read_sample(*files)
             return
@@ -109,7 +117,11 @@ class AGNews(ClassificationBuilder):
             yield text, int(label) - 1
 
     def _read_sample(self, sample: Path, test: Path) -> Iterator[Sequence[Any]]:
-        """Yield the sample. Rows of the test file become empty, so that they are left out."""
+        """Yield (text, topic) for each item of the published training sample.
+
+        The text of an item whose description is also in the test split is empty: the builder leaves out
+        empty texts, and the ids of the others stay the numbers of their lines.
+        """
         test_texts = set()
         for _, _, description in read_quoted_rows(test, ","):
             test_texts.add(description.strip())
@@ -184,7 +196,7 @@ class QQP(Builder):
         return make_classification_features(self.LABELS, text_pair=datasets.Value("string"))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
+        """Yield one example per pair of a JSON file {number: {"text_a", "text_b", "label"}}."""
         (file,) = files.values()
         for number, entry in read_json(file).items():
             row = {
@@ -197,7 +209,7 @@ class QQP(Builder):
                 yield example
 
     def from_hub(self, split: str, row: Row, number: int) -> Row | None:
-        """Turn a row of the hub into an example."""
+        """Convert a row of the hub (question1, question2, label) to an example; None for an empty question."""
         example = {
             "id": f"{split}-{number}",
             "text": row["question1"].strip(),
@@ -223,13 +235,16 @@ class PairedReviews(Builder):
     def read_pair(
         self, split: str, pair: object, original: Sequence[str], revision: Sequence[str]
     ) -> Iterator[Row]:
-        """Yield an original and its revision, whose sentiments must differ.
+        """Yield an original review and its revision as two examples, whose sentiments must differ.
 
         Args:
-            split: The split.
-            pair: The number of the pair.
-            original: Sentiment and text of the original.
-            revision: Sentiment and text of the revision.
+            split: Name of the split.
+            pair: Number of the pair.
+            original: Sentiment ("Negative" or "Positive"), text, and further fields of the original.
+            revision: Sentiment, text, and further fields of the revision.
+
+        Yields:
+            Column -> value: id, text, label, pair_id and role ("original" or "perturbed").
 
         Raises:
             ValueError: If the sentiments are not a negative and a positive one.
@@ -259,9 +274,14 @@ class ImdbContrast(PairedReviews):
     NAME = "imdb_contrast"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the two reviews of each pair from the file of originals and that of revisions."""
-        # The first row of each file has the names of the columns.
+        """Yield both reviews of each pair. Line i of both files belongs to pair i.
+
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its file: that of the originals, then that of the revisions.
+        """
         originals_file, revisions_file = files.values()
+        # The first row of each file has the names of the columns.
         originals = list(read_quoted_rows(originals_file, "\t"))[1:]
         revisions = list(read_quoted_rows(revisions_file, "\t"))[1:]
         pairs = zip(originals, revisions, strict=True)
@@ -279,15 +299,15 @@ class ImdbCounterfactual(PairedReviews):
     NAME = "imdb_counterfactual"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the two reviews of each pair from one file, in which they follow each other."""
+        """Yield both reviews of each pair from a file of rows (sentiment, text, number of the pair)."""
         (file,) = files.values()
         # The first row has the names of the columns.
         rows = list(read_quoted_rows(file, "\t"))[1:]
-        pairs: dict[str, list[list[str]]] = {}
+        rows_by_pair: dict[str, list[list[str]]] = {}
         for row in rows:
-            # The third column has the number of the pair.
-            pairs.setdefault(row[2], []).append(row)
-        for pair, (original, revision) in pairs.items():
+            pair = row[2]
+            rows_by_pair.setdefault(pair, []).append(row)
+        for pair, (original, revision) in rows_by_pair.items():
             # The original comes first, as the separate files of originals and revisions show
             # wherever their texts agree.
             yield from self.read_pair(split, pair, original, revision)

@@ -257,15 +257,21 @@ def flip_rates(
 def measure_rank_correlation(left: Floats, right: Floats) -> RankCorrelation:
     """Measure how similarly two measures rank items (Spearman), with a p-value by Student's t.
 
+    Args:
+        left: (N,) values.
+        right: (N,) values of the same items.
+
     Example:
         >>> measure_rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 15.0])).rho
         0.5
     """
     # With two items or a constant side, every order is as good as any other.
     if len(left) < 3 or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return RankCorrelation(None, None, len(left))
+        return RankCorrelation(rho=None, p_value=None, n_items=len(left))
     result = scipy.stats.spearmanr(left, right)
-    return RankCorrelation(float(result.statistic), float(result.pvalue), len(left))
+    return RankCorrelation(
+        rho=float(result.statistic), p_value=float(result.pvalue), n_items=len(left)
+    )
 
 
 def split_by_value(values: Floats, n_groups: int) -> list[NDArray[np.intp]]:
@@ -286,14 +292,15 @@ def split_by_value(values: Floats, n_groups: int) -> list[NDArray[np.intp]]:
         [[1, 2, 3, 4], [0]]
     """
     ordered = np.sort(values)
-    # The ranks that equal values share, and the middle one of them.
-    start = np.searchsorted(ordered, values, side="left")
-    end = np.searchsorted(ordered, values, side="right")
-    middle = (start + end) // 2
+    # Equal values have the ranks from `first_rank` to `end_rank` - 1. Each item takes the middle one.
+    first_rank = np.searchsorted(ordered, values, side="left")
+    end_rank = np.searchsorted(ordered, values, side="right")
+    middle_rank = (first_rank + end_rank) // 2
 
     # Each group has a range of ranks. These are the groups if no values were equal.
     chunks = np.array_split(ordered, min(n_groups, len(values)))
     sizes = [len(chunk) for chunk in chunks]
     group_by_rank = np.repeat(np.arange(len(sizes)), sizes)
-    group_by_item = group_by_rank[middle]
+    group_by_item = group_by_rank[middle_rank]
+    # A group may be empty, if equal values fill more than their own.
     return [np.flatnonzero(group_by_item == number) for number in np.unique(group_by_item)]

@@ -157,14 +157,20 @@ def contrast_consistency(
 
 
 def set_names(groups: Any) -> list[str]:
-    """Check the names of contrast sets, (N,) texts or whole numbers, and return them as texts.
+    """Check the names of contrast sets, and return them as texts.
+
+    Args:
+        groups: (N,) texts or whole numbers, in any container.
+
+    Raises:
+        TypeError: If they are no sequence, or something else.
 
     Example:
         >>> set_names([7, 7, 12])
         ['7', '7', '12']
     """
-    is_text = isinstance(groups, (str, bytes, Mapping, Set))
-    if is_text or not isinstance(groups, Iterable):
+    is_not_sequence = isinstance(groups, (str, bytes, Mapping, Set))
+    if is_not_sequence or not isinstance(groups, Iterable):
         raise TypeError(
             f"Expected `groups` to be a sequence of names, but got {describe_kind(groups)}."
         )
@@ -183,26 +189,34 @@ def _is_whole_number(value: Any) -> bool:
 def _mark_originals(
     is_original: Any, set_by_item: NDArray[np.int64], sets: list[str]
 ) -> NDArray[np.bool_]:
-    """Return which items are originals: those with a flag, or the first item of each set.
+    """Return which items are the originals of their contrast sets.
+
+    Args:
+        is_original: (N,) flags, one of each set True. None for the first item of each set.
+        set_by_item: (N,) number of the set of each item.
+        sets: Name of each set, for the error message.
+
+    Returns:
+        (N,) True for the originals.
 
     Raises:
         ValueError: If a set does not have exactly one flag.
     """
     if is_original is None:
-        # `unique` returns the index of the first item of each set.
+        _, first_items = np.unique(set_by_item, return_index=True)
         flags = np.zeros(len(set_by_item), dtype=np.bool_)
-        flags[np.unique(set_by_item, return_index=True)[1]] = True
+        flags[first_items] = True
         return flags
 
     flags = check_flags(is_original, "is_original")
     check_same_length(predictions=set_by_item, is_original=flags)
     # Two originals in a set would make the accuracy on originals ambiguous.
-    counts = np.bincount(set_by_item, weights=flags)
-    invalid = np.flatnonzero(counts != 1)
-    if invalid.size:
-        code = int(invalid[0])
+    n_originals = np.bincount(set_by_item, weights=flags)
+    invalid_sets = np.flatnonzero(n_originals != 1)
+    if invalid_sets.size:
+        number = int(invalid_sets[0])
         raise ValueError(
-            f"Expected one original in each contrast set, but set {sets[code]!r} has "
-            f"{int(counts[code]) or 'none'}."
+            f"Expected one original in each contrast set, but set {sets[number]!r} has "
+            f"{int(n_originals[number]) or 'none'}."
         )
     return flags

@@ -86,13 +86,15 @@ class ContrastItems:
         if columns is None:
             return None
         set_column, mark_column = columns
-        values = ["" if value is None else str(value) for value in table[set_column][:]]
-        groups = np.array(values, dtype=np.str_)
+        names = ["" if value is None else str(value) for value in table[set_column][:]]
+        groups = np.array(names, dtype=np.str_)
         check_same_length(labels=labels, groups=groups)
+        # Number the sets: `codes` has the number of the set of each row.
         _, first_rows, codes = np.unique(groups, return_index=True, return_inverse=True)
 
         if mark_column is None:
-            is_original = np.isin(np.arange(len(groups)), first_rows)
+            is_original = np.zeros(len(groups), dtype=np.bool_)
+            is_original[first_rows] = True
         else:
             # A usual column may hold anything else if nobody named it; then there are no sets.
             marks = _read_marks(table[mark_column][:], mark_column, must_be_marks=is_named)
@@ -100,7 +102,8 @@ class ContrastItems:
                 return None
             is_original = marks
 
-        # A set counts only as a whole: one missing label would make its consistency unknown.
+        # A set counts only as a whole: one missing label would make its consistency unknown. The empty
+        # name, of items without a set, is no set, and so has no original.
         in_set = groups != ""
         has_one_original = np.bincount(codes, weights=is_original & in_set) == 1
         has_revision = np.bincount(codes) > 1
@@ -114,11 +117,15 @@ class ContrastItems:
                 f"revision with labels each, but none of its {len(first_rows):,} values names one."
             )
 
-        # The empty name stands for items without a set, so it is no excluded set.
         rows = np.flatnonzero(is_complete[codes])
         n_sets = int(np.count_nonzero(np.bincount(codes, weights=in_set)))
-        n_left_out = n_sets - int(np.count_nonzero(is_complete))
-        return cls(rows, groups[rows], is_original[rows], n_left_out)
+        n_complete_sets = int(np.count_nonzero(is_complete))
+        return cls(
+            rows=rows,
+            groups=groups[rows],
+            is_original=is_original[rows],
+            n_left_out=n_sets - n_complete_sets,
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -184,8 +191,9 @@ def measure_contrast_sets(
     )
 
     is_correct = answers == truth
-    codes = np.unique(items.groups, return_inverse=True)[1]
-    # The originals in the order of the codes, so that a code is an index.
+    # (n,) number of the set of each item; sets are numbered in the order of their names.
+    _, codes = np.unique(items.groups, return_inverse=True)
+    # The original of each set, sorted by the number of the set.
     originals = np.flatnonzero(items.is_original)
     original_by_set = originals[np.argsort(codes[originals])]
     is_correct_original = is_correct[original_by_set]
@@ -198,9 +206,9 @@ def measure_contrast_sets(
     # A revision counts as broken only if the model was correct before it.
     is_broken = ~is_correct & ~items.is_original & is_correct_original[codes]
     broken = []
-    for item in np.flatnonzero(is_broken).tolist():
-        original = original_by_set[codes[item]]
-        broken.append((int(items.rows[original]), int(items.rows[item])))
+    for revision in np.flatnonzero(is_broken).tolist():
+        original = original_by_set[codes[revision]]
+        broken.append((int(items.rows[original]), int(items.rows[revision])))
     return ContrastMeasurement(
         items=items,
         result=result,
@@ -223,7 +231,16 @@ def measure_contrast_sets(
 def _choose_columns(
     columns: Sequence[str], groups_column: str | None, original_column: str | None
 ) -> tuple[str, str | None] | None:
-    """Return the column of the sets and that of their originals; None if there are no sets.
+    """Choose the column of the contrast sets of a table, and the column that marks their originals.
+
+    Args:
+        columns: Names of the columns of the table.
+        groups_column: Column of the sets that the user named; None for a usual one.
+        original_column: Column of the originals that the user named; None for a usual one.
+
+    Returns:
+        Both columns, the second one None if the first item of each set is its original. None if the
+        table has no contrast sets.
 
     Raises:
         ValueError: If a named column is missing, or the column of the sets is not named.
@@ -235,9 +252,10 @@ def _choose_columns(
             )
     set_column = groups_column
     mark_column = original_column
+    # The usual columns come in pairs, and complete what the user named.
     for usual_sets, usual_marks in USUAL_COLUMNS:
-        is_there = usual_sets in columns and usual_marks in columns
-        if is_there and set_column in (None, usual_sets):
+        has_pair = usual_sets in columns and usual_marks in columns
+        if has_pair and set_column in (None, usual_sets):
             set_column = usual_sets
             mark_column = mark_column or usual_marks
     if original_column is not None and set_column is None:
@@ -255,7 +273,15 @@ def _choose_columns(
 def _read_marks(
     values: Sequence[Any], column: str, *, must_be_marks: bool
 ) -> NDArray[np.bool_] | None:
-    """Return which items a column marks as originals; None if it holds anything else.
+    """Parse a column that marks the originals of contrast sets.
+
+    Args:
+        values: N values: flags such as True, "no" or 1; or texts, one of which is "original".
+        column: Name of the column. Flags of `mirrored` mark the revisions.
+        must_be_marks: Whether the user named the column.
+
+    Returns:
+        (N,) True for the originals; None if the column holds anything else, unless it must be marks.
 
     Raises:
         ValueError: If it holds anything else, although it `must_be_marks`.
@@ -273,5 +299,6 @@ def _read_marks(
                 f"{ORIGINAL!r}, but it holds {value!r}."
             )
     flags = np.array([FLAGS[word] for word in words])
-    # `mirrored` marks the revisions.
-    return ~flags if column == "mirrored" else flags
+    if column == "mirrored":
+        return ~flags
+    return flags

@@ -21,11 +21,16 @@ from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 
 
 def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSplit:
-    """Return the items of the primary split that are measured, drawn by the seed if there are more."""
+    """Return the items of the primary split that are measured.
+
+    Args:
+        context: The audit. Its seed draws the items if there are more than the limit.
+        options: Options of the question, with the limit.
+    """
     split = context.primary
     limit = options.items
     if context.why_no_gradients():
-        # Each choice of an item is read by itself, which takes long with a large model.
+        # Each choice of an item is read separately, which takes long with a large model.
         limit = min(limit, MAX_CHOICE_ITEMS)
     if limit >= len(split):
         return split
@@ -42,10 +47,15 @@ def select_scores(scores: Scores, ids: Sequence[str]) -> Scores:
 def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasurement:
     """Compute the Fisher information of items of the primary split.
 
+    Args:
+        context: The audit, with the model.
+        split: The items.
+
     Raises:
-        ValueError: If it is known of too few items.
+        ValueError: If fewer than `MIN_ITEMS` items have an eigenvalue.
     """
-    # Results of another number of items are other results, so they get another folder.
+    # The folder of the stored results is named after the items and their number, so that the results
+    # of another limit are not mixed up with these.
     folder = context.folder(
         f"difficulty-{safe_name(split.name)}", split.fingerprint, str(len(split))
     )
@@ -56,7 +66,8 @@ def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasure
         arguments["scores"] = select_scores(context.scores(), split.ids)
     else:
         # The words of a text are marked by how far the eigenvector moves them.
-        arguments |= {"eigenvector": True, "unit": "word"}
+        arguments["eigenvector"] = True
+        arguments["unit"] = "word"
     measured = measure_difficulty(
         context.scorer,
         split.texts,
@@ -67,7 +78,7 @@ def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasure
         **running,
     )
     if len(measured) < MIN_ITEMS:
-        reason = measured.fisher.failures[0][1]
+        _, reason = measured.fisher.failures[0]
         raise ValueError(
             f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of "
             f"{len(measured)}: {reason}"

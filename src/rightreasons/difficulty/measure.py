@@ -130,7 +130,12 @@ class DifficultyMeasurement:
         return [int(index) for index in argsort_descending(self.values, self.ids)]
 
     def words(self, index: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] if it was not computed."""
+        """Return the words of an item that the eigenvector moves most; [] if it was not computed.
+
+        Args:
+            index: Index of the item among the n measured ones.
+            count: Maximum number of words.
+        """
         tokens = self.fisher.tokens
         norms = self.fisher.token_norms
         row = int(self.rows[index])
@@ -147,7 +152,10 @@ class DifficultyMeasurement:
 
     @functools.cached_property
     def groups(self) -> list[NDArray[np.intp]]:
-        """Indices of the labeled items by rising difficulty; [] if labels are too few for two groups."""
+        """Groups of labeled items by rising difficulty, each as indices among the n measured items.
+
+        [] if there are too few labels for two groups.
+        """
         labeled = np.flatnonzero(self.labeled)
         # With fewer items than this in a group, its interval would span most accuracies.
         n_groups = min(MAX_GROUPS, len(labeled) // MIN_GROUP_SIZE)
@@ -159,7 +167,11 @@ class DifficultyMeasurement:
         return groups
 
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
-        """Return the accuracy on each of the `groups` with its Wilson interval."""
+        """Return the accuracy on each of the `groups` with its Wilson interval.
+
+        Args:
+            resampling: Level of the intervals.
+        """
         estimates = []
         for group in self.groups:
             # A group at either end is often all correct or all wrong: Wilson's interval keeps a width.
@@ -169,9 +181,13 @@ class DifficultyMeasurement:
         return estimates
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values: columns of N, with None for items that failed."""
+        """Return the results as plain values, for users of the evaluate module.
+
+        Returns:
+            Columns of N values, with None for items that failed; summary figures such as "mean"; and
+            "failures", whose items are named by their rows.
+        """
         fisher = self.fisher
-        # Users of the module know their texts by row, and not by id.
         failures = []
         for name, reason in fisher.failures:
             failures.append({"row": fisher.ids.index(name), "reason": reason})
@@ -188,10 +204,10 @@ class DifficultyMeasurement:
             "definition": fisher.definition,
         }
         if fisher.spectrum is not None:
-            # A row per item, of as many eigenvalues as it has classes or choices less one.
+            # A row per item, with one eigenvalue less than it has classes or choices.
             spectra = [row.tolist() for row in fisher.spectrum]
-            failed = np.setdiff1d(np.arange(len(fisher)), self.rows)
-            for row in failed.tolist():
+            failed_rows = np.setdiff1d(np.arange(len(fisher)), self.rows)
+            for row in failed_rows.tolist():
                 spectra[row] = None
             result["spectrum"] = spectra
         return result
@@ -209,7 +225,11 @@ class DifficultyMeasurement:
         }
 
     def _fill_column(self, values: NDArray[Any]) -> list[Any]:
-        """Return a column of N cells from values of the n items."""
+        """Return a column with a cell for each of all N items, None for those without an eigenvalue.
+
+        Args:
+            values: (n,) values of the measured items.
+        """
         # Only an array of objects holds both None and numbers.
         cells = np.full(len(self.fisher), None, dtype=object)
         cells[self.rows] = values.tolist()
@@ -266,7 +286,12 @@ class WordFlips:
     tests: SubstitutionTests
 
     def select_attempts(self, level: str, kinds: Sequence[str]) -> list[Attempt]:
-        """Return the replacements of some kinds in the items of a level."""
+        """Return the attempts of some kinds on the items of one level.
+
+        Args:
+            level: "easiest", "middle" or "hardest".
+            kinds: Kinds of replacements, such as ("synonym", "name").
+        """
         attempts = []
         for attempt in self.tests.attempts:
             if self.levels[attempt.item] == level and attempt.kind in kinds:
@@ -278,19 +303,34 @@ class WordFlips:
         return self.levels.count(level)
 
     def count_flipped(self, level: str, kinds: Sequence[str]) -> tuple[int, int]:
-        """Return how many items one replacement of some kinds flips, and how many have one."""
-        attempts = self.select_attempts(level, kinds)
-        # An item counts once, however many of its replacements flip it.
-        flipped = set()
-        tested = set()
-        for attempt in attempts:
-            tested.add(attempt.item)
+        """Count the items of one level whose prediction a replaced word flips.
+
+        Args:
+            level: "easiest", "middle" or "hardest".
+            kinds: Kinds of replacements, such as ("synonym", "name").
+
+        Returns:
+            Number of items that at least one replacement flips, and number of items that have one.
+        """
+        flipped_items = set()
+        tested_items = set()
+        for attempt in self.select_attempts(level, kinds):
+            # An item counts once, however many of its replacements flip it.
+            tested_items.add(attempt.item)
             if attempt.flipped:
-                flipped.add(attempt.item)
-        return len(flipped), len(tested)
+                flipped_items.add(attempt.item)
+        return len(flipped_items), len(tested_items)
 
     def measure_rates(self, kinds: Sequence[str], resampling: Resampling) -> FlipRates | None:
-        """Return the flip rates by difficulty of some kinds; None if no such word was replaced."""
+        """Measure the share of attempts that flip a prediction, in thirds of the items by difficulty.
+
+        Args:
+            kinds: Kinds of replacements, such as ("synonym", "name").
+            resampling: Level of the intervals.
+
+        Returns:
+            The rates; None if there is no attempt of these kinds.
+        """
         flipped = []
         items = []
         for attempt in self.tests.attempts:
@@ -311,7 +351,8 @@ class WordFlips:
     def list_attempts(self, index: int) -> list[Attempt] | None:
         """Return the attempts on an item, the most informative first; None if it was not tested.
 
-        Flips come first, the mildest before others, and then attempts by the remaining confidence.
+        Flips come first, those by the mildest replacement before others. Attempts without a flip follow, by
+        rising confidence in the old prediction.
 
         Args:
             index: Index of the item among the measured ones.
@@ -319,7 +360,7 @@ class WordFlips:
         if index not in self.indices:
             return None
         item = self.indices.index(index)
-        attempts = filter(lambda attempt: attempt.item == item, self.tests.attempts)
+        attempts = [attempt for attempt in self.tests.attempts if attempt.item == item]
         return sorted(attempts, key=_rank_attempt)
 
 
@@ -367,18 +408,19 @@ def measure_flips(
     References:
         Datta et al. (2020), "Geometry matters", section 4.2.1.
     """
+    all_ids = measured.ids
     indices: list[int] = []
     levels: list[str] = []
+    selected_texts = []
+    selected_ids = []
     for level, ranks in select_tested_items(len(measured)).items():
-        selected = measured.order[ranks]
-        indices += selected
-        levels += [level] * len(selected)
-    ids = measured.ids
+        for index in measured.order[ranks]:
+            indices.append(index)
+            levels.append(level)
+            selected_texts.append(texts[measured.rows[index]])
+            selected_ids.append(all_ids[index])
+    # The attempts name an item by its position in these lists.
     tests = substitution_tests(
-        classifier,
-        [texts[measured.rows[index]] for index in indices],
-        list_lookups(),
-        options,
-        ids=[ids[index] for index in indices],
+        classifier, selected_texts, list_lookups(), options, ids=selected_ids
     )
-    return WordFlips(indices, levels, measured.values[indices], tests)
+    return WordFlips(indices=indices, levels=levels, values=measured.values[indices], tests=tests)

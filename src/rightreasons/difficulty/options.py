@@ -35,14 +35,17 @@ class DifficultyOptions(QuestionOptions):
     )
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question takes.
+        """Estimate how many passes of one item through the model the question takes.
 
         A pass with its gradient costs about three.
+
+        Args:
+            context: The audit, or a stand-in with its splits, task, label names and reason for no gradients.
         """
-        split = context.primary
         n_classes = len(context.label_names or ()) or 2
-        n_items = min(self.items, len(split))
+        n_items = min(self.items, len(context.primary))
         if not context.why_no_gradients():
+            # A pass, and the gradient of each class.
             n_passes = n_items * (1.0 + 2.0 * n_classes)
             # Words are replaced in texts alone.
             if context.task == "classification":
@@ -52,4 +55,5 @@ class DifficultyOptions(QuestionOptions):
         # Contrast sets take no passes beyond the predictions.
         if explain_missing_fisher(context):
             return 0.0
+        # Each choice is read separately, with its gradient.
         return min(n_items, MAX_CHOICE_ITEMS) * 3.0 * n_classes

@@ -86,8 +86,14 @@ class ContrastAnswers:
 def find_contrast_sets(
     context: AuditContext, split: AuditSplit, options: DifficultyOptions
 ) -> ContrastItems | None:
-    """Return the contrast sets of a split; None if it has none."""
-    # With a confidence alone, a confident answer may still be the less likely one.
+    """Find the contrast sets of a split of the audited data; None if it has none.
+
+    Args:
+        context: The audit.
+        split: The split.
+        options: Options of the question, which may name the column of the originals.
+    """
+    # Without class scores, a prediction need not be the likelier answer.
     if context.task == "confidence" and not context.answers_once:
         return None
     return ContrastItems.from_table(
@@ -96,55 +102,74 @@ def find_contrast_sets(
 
 
 def measure(context: AuditContext, options: DifficultyOptions) -> ContrastAnswers:
-    """Measure the contrast sets of every audited split that has some."""
-    # A comparison split may have no sets; the primary one has, or the question does not apply.
-    splits = {}
+    """Measure the contrast sets of every audited split that has some.
+
+    Args:
+        context: The audit, whose primary split has contrast sets.
+        options: Options of the question.
+    """
+    measurements = {}
     for split in context.splits:
         items = find_contrast_sets(context, split, options)
-        if items is not None:
-            splits[split.name] = measure_contrast_sets(
-                items,
-                context.scores(split).predicted,
-                split.labels,
-                resampling=context.resampling,
-            )
-    return ContrastAnswers(context, splits)
+        # A split for comparison may have no sets.
+        if items is None:
+            continue
+        measurements[split.name] = measure_contrast_sets(
+            items,
+            context.scores(split).predicted,
+            split.labels,
+            resampling=context.resampling,
+        )
+    return ContrastAnswers(context, measurements)
 
 
 def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
-    """Draw the figures of each split."""
-    # One row per figure, with a mark for each split.
+    """Draw a row of dots for each figure, with a dot and its interval for each split.
+
+    Args:
+        key: Key of the picture.
+        m: The measurement.
+    """
     rows = []
     for figure, name in NAMES.items():
         estimates = [measured.figures[figure] for measured in m.splits.values()]
         rows.append((name, estimates))
+    # The series are the splits, in the order of the estimates.
     return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
 
 
 def list_broken_sets(m: ContrastAnswers) -> Iterator[Example]:
-    """Show the most confident errors on revisions of correct originals."""
+    """Yield the most confident errors on revisions whose original is predicted correctly.
+
+    Yields:
+        At most `N_EXAMPLES` revisions, with their changed words marked and a note on the original.
+    """
     context = m.context
     split = context.primary
     scores = context.scores()
 
     def rank_pair(pair: tuple[int, int]) -> tuple[float, str]:
+        """Rank pairs (row of the original, row of the revision) by falling confidence."""
+        _, revision = pair
         # Ties are ordered by id, so that the order of the file does not decide which are displayed.
-        revision = pair[1]
         return -float(scores.confidence[revision]), split.ids[revision]
 
-    for original, row in sorted(m.primary.broken, key=rank_pair)[:N_EXAMPLES]:
-        marks = list_differences(split.texts[original], split.texts[row])
+    for original, revision in sorted(m.primary.broken, key=rank_pair)[:N_EXAMPLES]:
+        marks = list_differences(split.texts[original], split.texts[revision])
         note = "The original is answered correctly."
+        # A model that answers once has no label and confidence to show.
         if not context.answers_once:
             label = context.label_name(int(split.labels[original]))
             confidence = percent(float(scores.confidence[original]))
             note = f"The original is {label}, and so is its prediction (confidence {confidence})."
-        yield make_example(context, split, row, marks=marks, note=note)
+        yield make_example(context, split, revision, marks=marks, note=note)
 
 
 def list_item_figures(m: ContrastAnswers) -> Iterator[ItemFigure]:
-    """Return whether each set is correct throughout, by the id of its original."""
-    # Two reports are compared by the sets that both have, whatever their revisions are.
+    """Yield whether each contrast set is correct throughout, by which two reports can be compared.
+
+    A set is called by the id of its original, because two data sets may have other revisions of it.
+    """
     items = m.primary.items
     split = m.context.primary
     is_correct = m.context.scores().predicted[items.rows] == split.labels[items.rows]
@@ -160,6 +185,7 @@ def list_item_figures(m: ContrastAnswers) -> Iterator[ItemFigure]:
 
 
 def _make_figure(key: str) -> Figure:
+    """Return the figure of the report with a key of `NAMES`."""
     # The share of followed revisions is ours; the other figures are those of the paper.
     source = "Counted" if key == "contrast_followed" else GARDNER
     return Figure(

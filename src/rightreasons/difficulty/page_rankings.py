@@ -94,30 +94,42 @@ class EigenvalueAnswers:
         return len(self.measured.groups[group]) if self.measured.groups else 0
 
     def examples(self, end: str) -> Iterator[Example]:
-        """Show the hardest items, or the easiest."""
-        # The order begins with the hardest item.
-        step = 1 if end == "hardest" else -1
-        for index in self.measured.order[::step][:N_EXAMPLES]:
+        """Yield the hardest items for the page, or the easiest, with marked words and a note.
+
+        Args:
+            end: "hardest" or "easiest".
+        """
+        order = self.measured.order
+        if end == "easiest":
+            # The order begins with the hardest item.
+            order = order[::-1]
+        for index in order[:N_EXAMPLES]:
             yield make_example(
                 self.context,
                 self.split,
                 int(self.measured.rows[index]),
-                int(self.measured.predicted[index]),
-                float(self.measured.confidence[index]),
-                self.mark_words(index),
-                self.describe_item(index),
+                predicted=int(self.measured.predicted[index]),
+                confidence=float(self.measured.confidence[index]),
+                marks=self.mark_words(index),
+                note=self.describe_item(index),
             )
 
     def flipped(self, level: str, *, keeps: bool = True) -> tuple[int, int]:
-        """Return how many items of a level a replacement flips, and how many have one.
+        """Count the items of a level whose prediction a replaced word flips.
 
         Args:
             level: "hardest", "middle" or "easiest".
             keeps: Whether the replacement keeps the meaning or reverses it.
+
+        Returns:
+            Number of items that a replacement flips, and number of items that have one; 0 and 0 if no words
+            were replaced.
         """
         if self.flips is None:
             return 0, 0
-        return self.flips.count_flipped(level, KEPT if keeps else REVERSED)
+        # A prediction should withstand the former, and may have to follow the latter.
+        kinds = KEPT if keeps else REVERSED
+        return self.flips.count_flipped(level, kinds)
 
     def flip_rate(self, level: str, *, keeps: bool) -> Estimate | None:
         """Return the share of the items of a level that a replacement flips."""
@@ -126,15 +138,19 @@ class EigenvalueAnswers:
 
     @functools.cached_property
     def rates(self) -> dict[str, list[Estimate]]:
-        """Share of attempts that flip by difficulty, the easiest third first, for each effect."""
-        rates = {}
+        """Share of attempts that flip in each third of the items, the easiest first, by effect.
+
+        An effect, such as "meaning kept", is left out if it has fewer than three groups of items.
+        """
+        rates: dict[str, list[Estimate]] = {}
+        if self.flips is None:
+            return rates
         for effect, kinds in KINDS_BY_EFFECT.items():
-            result = self.flips and self.flips.measure_rates(kinds, self.context.resampling)
+            result = self.flips.measure_rates(kinds, self.context.resampling)
             # With ties, or few items that have such a word, there are fewer than three groups.
-            if result and len(result.groups) == 3:
-                rates[effect] = [
-                    make_estimate(group.rate, group.interval) for group in result.groups
-                ]
+            if result is None or len(result.groups) != 3:
+                continue
+            rates[effect] = [make_estimate(group.rate, group.interval) for group in result.groups]
         return rates
 
     @property
@@ -147,17 +163,30 @@ class EigenvalueAnswers:
         return estimate_share(n_not_harder, self.pairs.n_pairs, self.context.resampling)
 
     def describe_item(self, index: int) -> str:
-        """Describe how fragile an item is, and what flips it."""
+        """Describe how fragile an item is, and which replaced word flips it if that was tested.
+
+        Args:
+            index: Index of the item among the measured ones.
+
+        Returns:
+            Sentences such as "λ = 0.42. None of 5 replacements flips it; …".
+        """
         note = f"λ = {decimal(float(self.measured.values[index]))}"
-        attempts = None if self.flips is None else self.flips.list_attempts(index)
+        attempts = None
+        if self.flips is not None:
+            attempts = self.flips.list_attempts(index)
         if attempts is None:
             return note
         return f"{note}. {self._describe_attempts(attempts)}"
 
     def _describe_attempts(self, attempts: list[Attempt]) -> str:
+        """Describe in one sentence whether a replaced word flips an item, by the best attempt.
+
+        Args:
+            attempts: Attempts on the item, the most informative first; [] if no word could be replaced.
+        """
         if not attempts:
             return "No word of it could be replaced."
-        # The attempts are sorted, so the most informative one is described.
         best = attempts[0]
         change = best.changes[0]
         words = f"“{change.original}” → “{change.replacement}” ({best.kind})"
@@ -165,34 +194,44 @@ class EigenvalueAnswers:
             n_flips = sum(attempt.flipped for attempt in attempts)
             label = self.context.label_name(best.after)
             return f"{words} flips it to {label} ({n_flips} of {len(attempts)} replacements do)."
+        # Without a flip, the first attempt is the one with the lowest remaining confidence.
         return (
             f"None of {len(attempts)} replacements flips it; {words} comes closest "
             f"(confidence {percent(best.confidence_before)} to {percent(best.confidence_after)})."
         )
 
     def list_changes(self) -> Iterator[tuple[str, Change]]:
-        """Return the changed texts with their predictions, each after its original."""
+        """Yield each original text with a change of it: the replaced words, the new text and its prediction."""
         if self.flips is None:
             return
-        # An attempt counts tested items, whose rows are known by their index among the measured ones.
         for attempt in self.flips.tests.attempts:
-            row = int(self.measured.rows[self.flips.indices[attempt.item]])
+            # `attempt.item` counts the tested items, `index` the measured ones, `row` those of the split.
+            index = self.flips.indices[attempt.item]
+            row = int(self.measured.rows[index])
             words = [f"“{change.original}” → “{change.replacement}”" for change in attempt.changes]
             label = self.context.label_name(attempt.after)
             change = Change(", ".join(words), attempt.text, label, attempt.new_confidence)
             yield self.split.texts[row], change
 
     def mark_words(self, index: int) -> tuple[Mark, ...]:
-        """Mark the words of an item that the eigenvector moves."""
+        """Mark the words of an item that the eigenvector moves most, for the page.
+
+        Args:
+            index: Index of the item among the measured ones.
+
+        Returns:
+            A mark for each word that moves by at least `MIN_MARK` of the largest move; () if the eigenvector
+            was not computed.
+        """
         fisher = self.measured.fisher
         row = int(self.measured.rows[index])
         if fisher.token_norms is None:
             return ()
-        # The tokens of all items are in flat arrays, one item after another.
-        words = slice(*fisher.token_norms.offsets[row : row + 2])
+        # The characters of the words of all items are in flat arrays, one item after another.
+        start_word, end_word = fisher.token_norms.offsets[row : row + 2]
+        starts = np.asarray(fisher.starts)[start_word:end_word].tolist()
+        ends = np.asarray(fisher.ends)[start_word:end_word].tolist()
         norms = fisher.token_norms[row]
-        starts = np.asarray(fisher.starts)[words].tolist()
-        ends = np.asarray(fisher.ends)[words].tolist()
         # A text without words has no norms.
         largest = float(norms.max(initial=0.0))
 
@@ -210,7 +249,12 @@ class EigenvalueAnswers:
 
 
 def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
-    """Rank the items of the primary split, and replace words at three levels of difficulty."""
+    """Rank the items of the primary split by eigenvalue, and replace words at three levels of difficulty.
+
+    Args:
+        context: The audit.
+        options: Options of the question.
+    """
     split = select_items(context, options)
     measured = measure_split(context, split)
     flips = None
@@ -234,22 +278,32 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
 def compare_revisions(
     context: AuditContext, measured: DifficultyMeasurement, options: DifficultyOptions
 ) -> PairedDifficulty | None:
-    """Compare the eigenvalue of each original with the mean of its revisions; None without sets."""
+    """Compare the eigenvalue of each original of a contrast set with the mean of its revisions.
+
+    Args:
+        context: The audit, whose primary split may have contrast sets.
+        measured: Eigenvalues of its items, or of a sample of them.
+        options: Options of the question.
+
+    Returns:
+        The comparison; None if no set has both an original and a revision with an eigenvalue.
+    """
     sets = find_contrast_sets(context, context.primary, options)
     if sets is None:
         return None
-    values = dict(zip(measured.ids, measured.values.tolist(), strict=True))
+    eigenvalue_by_id = dict(zip(measured.ids, measured.values.tolist(), strict=True))
     ids = [context.primary.ids[row] for row in sets.rows]
     originals: dict[str, float] = {}
     revisions: dict[str, list[float]] = {}
-    for name, group, is_original in zip(ids, sets.groups, sets.is_original, strict=True):
-        # Of a sample of the items, a set may be there in part.
-        if name not in values:
+    for item_id, group, is_original in zip(ids, sets.groups, sets.is_original, strict=True):
+        # A sample of the items may have a set in part.
+        if item_id not in eigenvalue_by_id:
             continue
+        eigenvalue = eigenvalue_by_id[item_id]
         if is_original:
-            originals[group] = values[name]
+            originals[group] = eigenvalue
         else:
-            revisions.setdefault(group, []).append(values[name])
+            revisions.setdefault(group, []).append(eigenvalue)
 
     groups = [group for group in originals if group in revisions]
     if not groups:
@@ -263,16 +317,30 @@ def compare_revisions(
 
 
 def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
-    """Draw the accuracy on groups of equal size, by rising eigenvalue."""
-    # Groups without ties differ by one item at most, so the size of one stands for all.
-    xlabel = f"group of rising eigenvalue ({pluralize(m.n_in_group(0), 'item')} each)"
-    groups = range(1, len(m.accuracies) + 1)
-    curve = Curve("accuracy", m.accuracies)
-    return curves(key, groups, [curve], xlabel=xlabel, ylabel="accuracy")
+    """Draw the accuracy on groups of equal size, by rising eigenvalue.
+
+    Args:
+        key: Key of the picture.
+        m: The measurement.
+    """
+    # The sizes of the groups differ by one item at most, so that the axis names that of the first one.
+    group_size = pluralize(m.n_in_group(0), "item")
+    return curves(
+        key,
+        range(1, len(m.accuracies) + 1),
+        [Curve("accuracy", m.accuracies)],
+        xlabel=f"group of rising eigenvalue ({group_size} each)",
+        ylabel="accuracy",
+    )
 
 
 def draw_flips(key: str, m: EigenvalueAnswers) -> Drawing:
-    """Draw the share of attempts that flip, by rising eigenvalue and effect."""
+    """Draw a line per effect of the replacements: the share that flips, in thirds by rising eigenvalue.
+
+    Args:
+        key: Key of the picture.
+        m: The measurement.
+    """
     lines = [Curve(effect, estimates) for effect, estimates in m.rates.items()]
     return curves(
         key,
@@ -284,7 +352,7 @@ def draw_flips(key: str, m: EigenvalueAnswers) -> Drawing:
 
 
 def list_data(m: EigenvalueAnswers) -> dict[str, Any]:
-    """Return the contents of audit.json in addition to the figures."""
+    """Return the contents of audit.json in addition to the figures: the ranking and all attempts."""
     measured = m.measured
     accuracy = None
     if measured.groups:
@@ -294,22 +362,28 @@ def list_data(m: EigenvalueAnswers) -> dict[str, Any]:
         }
     # Unlike the picture, the file also has effects with fewer than three groups.
     flips = None
+    substitutions = None
     if m.flips is not None:
+        substitutions = m.flips.tests.to_dict()
         flips = {}
         for effect, kinds in KINDS_BY_EFFECT.items():
             rates = m.flips.measure_rates(kinds, m.context.resampling)
-            flips[effect] = rates and rates.to_dict()
+            flips[effect] = None if rates is None else rates.to_dict()
+    revisions = None
+    if m.pairs is not None:
+        revisions = m.pairs.to_dict()
     return {
         "ranking": _rank_items(m),
         "failures": [{"id": name, "reason": reason} for name, reason in measured.fisher.failures],
         "accuracy_by_difficulty": accuracy,
         "flips_by_difficulty": flips,
-        "revisions": m.pairs and m.pairs.to_dict(),
-        "substitutions": m.flips and m.flips.tests.to_dict(),
+        "revisions": revisions,
+        "substitutions": substitutions,
     }
 
 
 def _rank_items(m: EigenvalueAnswers) -> list[dict[str, Any]]:
+    """Return a row of plain values for each measured item, the most difficult first."""
     measured = m.measured
     rows = []
     for index in measured.order:
@@ -328,25 +402,28 @@ def _rank_items(m: EigenvalueAnswers) -> list[dict[str, Any]]:
 
 
 def write_ranking(m: EigenvalueAnswers) -> Mapping[str, str]:
-    """Return the ranking as a file for a spreadsheet."""
-    # A cell of a spreadsheet holds one text, so the words are joined.
+    """Return the ranking of the items as a csv file for a spreadsheet: name of the file -> content."""
     rows = _rank_items(m)
-    lines = [list(rows[0])]
+    headings = list(rows[0])
+    lines = [headings]
     for row in rows:
-        lines.append([*(row | {"words": " ".join(row["words"])}).values()])
+        # A cell of a spreadsheet holds one text, so the words are joined.
+        cells = {**row, "words": " ".join(row["words"])}
+        lines.append(list(cells.values()))
     return {"ranking.csv": format_csv(lines)}
 
 
 def list_flipped_examples(m: EigenvalueAnswers) -> tuple[Example, ...]:
-    """Return the hardest item that a replacement flips, if there is one."""
-    # The note says which replacement flips the item, if one does.
+    """Return the first of the hardest items on the page that a replacement flips; () if there is none."""
     for example in m.examples("hardest"):
+        # The note of an item says which replacement flips it, if one does.
         if "flips it" in example.note:
             return (example,)
     return ()
 
 
 def _make_accuracy_figure(end: str) -> Figure:
+    """Return the figure of the accuracy on the group of the "hardest" or the "easiest" items."""
     group = GROUP_BY_END[end]
     return Figure(
         f"{end}_accuracy",
@@ -358,6 +435,12 @@ def _make_accuracy_figure(end: str) -> Figure:
 
 
 def _make_flip_figure(end: str, key: str) -> Figure:
+    """Return the figure of the share of items that a replaced word flips.
+
+    Args:
+        end: "hardest" or "easiest" items.
+        key: "flipped" for words of the same meaning, "reversed" for words of the opposite meaning.
+    """
     # A word of the same meaning should not flip a prediction; one of the opposite meaning may have to.
     keeps = key == "flipped"
     return Figure(

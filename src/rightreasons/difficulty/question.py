@@ -42,14 +42,24 @@ class Difficulty:
         return None
 
     def why_not(self, context: AuditContext, options: DifficultyOptions) -> str:
-        """Return why neither aspect applies; "" if one does."""
+        """Return why the question does not apply; "" if one of its two aspects does.
+
+        Args:
+            context: The audit.
+            options: Options of the question.
+        """
         ranking_reason = EIGENVALUE.why_not(context, options)
         if not ranking_reason or not CONTRAST.why_not(context, options):
             return ""
+        # Most data has no contrast sets, so that the other reason is the useful one.
         return ranking_reason
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
-        """Answer the question.
+        """Answer the question by those of its two aspects that apply.
+
+        Args:
+            context: The audit.
+            options: Options of the question.
 
         Raises:
             ValueError: If neither aspect applies.
@@ -68,17 +78,27 @@ DIFFICULTY = Difficulty()
 
 
 def join_answers(answers: Sequence[p.SectionResult]) -> p.SectionResult:
-    """Join the answers of both aspects. A verdict that is not neutral leads."""
+    """Join the answers of both aspects of the question into one section.
+
+    Args:
+        answers: The answer about eigenvalues, and that about contrast sets; or a single one of them, which
+            is returned.
+
+    Returns:
+        The section. A verdict that is not neutral leads.
+    """
     if len(answers) == 1:
         return answers[0]
     ranking, sets = answers
+    # False sorts before True: an answer with a verdict comes first.
     ordered = sorted(answers, key=lambda answer: answer.verdict.tone == "neutral")
-    summaries = [answer.verdict.summary for answer in ordered]
+    summaries = [answer.verdict.summary for answer in ordered if answer.verdict.summary]
 
-    # The consistency, and the accuracy on revisions, are the figures of contrast sets that count.
+    # Of the figures of contrast sets, the third one (consistency) and the second one (accuracy on
+    # revisions) count most, in this order.
     headlines = (*ranking.headlines[:2], *sets.headlines[2:0:-1])
     return p.SectionResult(
-        verdict=dataclasses.replace(ordered[0].verdict, summary=" ".join(filter(None, summaries))),
+        verdict=dataclasses.replace(ordered[0].verdict, summary=" ".join(summaries)),
         headlines=headlines,
         parts=ranking.parts + sets.parts,
         limits=tuple(dict.fromkeys(ranking.limits + sets.limits)),

@@ -165,12 +165,18 @@ def distribution_overlap(first: object, second: object) -> Overlap:
 
 
 def _measure_kernel_overlap(samples: list[NDArray[np.float64]]) -> float:
+    """Return the overlapping coefficient of the Gaussian kernel density estimates of two samples.
+
+    Args:
+        samples: Two vectors of values, each with some spread.
+    """
+    # Four standard deviations beyond the samples, the densities are almost 0.
     margin = 4 * max(sample.std() for sample in samples)
     low = min(map(np.min, samples)) - margin
     high = max(map(np.max, samples)) + margin
     grid = np.linspace(low, high, N_GRID_POINTS)
     densities = [scipy.stats.gaussian_kde(sample)(grid) for sample in samples]
-    # The grid ends where densities are almost 0; normalizing keeps two equal samples at 1.
+    # Normalized on the grid, so that two equal samples overlap by exactly 1.
     normalized = [density / density.sum() for density in densities]
     return float(np.minimum(*normalized).sum())
 
@@ -246,6 +252,11 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
 
 
 def _check_shares(values: Floats, name: str) -> None:
+    """Check that all values of an (E, N) array are between 0 and 1.
+
+    Raises:
+        ValueError: If one is not, or is NaN; the message names its epoch and its example.
+    """
     # The negation also finds NaN, which compares as false.
     outside = np.argwhere(~((values >= 0) & (values <= 1)))
     if len(outside):

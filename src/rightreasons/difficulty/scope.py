@@ -9,19 +9,25 @@ if TYPE_CHECKING:
 
 
 def explain_missing_fisher(context: AuditContext) -> str:
-    """Return why the model has no Fisher information; "" if it has.
+    """Return why the audited model has no Fisher information; "" if it has.
 
     Classifiers have it for their texts, and scorers of choices or label words for their prompts.
+
+    Args:
+        context: The audit.
     """
     reason = context.why_no_gradients()
+    if not reason:
+        return ""
     # A model that is not in this process has no parameters here, and needs no torch to say so.
-    if not reason or getattr(context.source, "n_parameters", None) is None:
+    if getattr(context.source, "n_parameters", None) is None:
         return reason
     from rightreasons.models.gradients.choice_fisher import (
         explain_missing_choice_gradients,
         is_scorer_of_choices,
     )
 
+    # A scorer of choices has gradients of its own kind.
     if is_scorer_of_choices(context.scorer):
         return explain_missing_choice_gradients(context.scorer)
     return reason

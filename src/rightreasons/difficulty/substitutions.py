@@ -114,7 +114,8 @@ class SubstitutionTests(Result):
     n_failed: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        # The name of an earlier release.
+        """Return `fewest_changes` by its name of an earlier release, `needed`, with a warning."""
+        # Python calls this only for attributes that do not exist.
         if name == "needed":
             message = "SubstitutionTests.needed is now fewest_changes."
             warnings.warn(message, DeprecationWarning, stacklevel=2)
@@ -225,11 +226,15 @@ def substitution_tests(
 
 
 def make_vocabulary_check(classifier: Classifier) -> Callable[[str], bool]:
-    """Return a function that tells whether a tokenizer reads a word without its unknown token."""
+    """Return a predicate whether the vocabulary of a model has a word.
+
+    A word is missing if the tokenizer reads a part of it as its unknown token. A tokenizer without such a
+    token knows every word.
+    """
     tokenizer = classifier.tokenizer
     unknown_token = getattr(tokenizer, "unk_token_id", None)
 
-    # Words come again in every text, and tokenizing one takes longer than all else here.
+    # Cached, because the same words come up in many texts, and tokenizing takes most of the time.
     @functools.cache
     def is_known(word: str) -> bool:
         if unknown_token is None:
@@ -248,9 +253,17 @@ def _draw_changes(
     options: SubstitutionOptions,
     item_id: str,
 ) -> list[Substitution]:
-    """Draw the replacements of the chosen words of a text, and of its names in mode "single"."""
+    """Draw the replacements of the chosen words of a text, and of its names in mode "single".
+
+    Args:
+        text: The text.
+        spans: (first, one past last) character of each chosen word, the most attributed first.
+        lookups: Kind of replacement -> its lookup and the name of its source.
+        options: Options of the tests.
+        item_id: Id of the text, which determines the draws together with the seed.
+    """
     is_single = options.mode == "single"
-    # Together, each word has one replacement of a kind.
+    # In mode "joint", each word has one replacement of a kind.
     n_candidates = options.n_candidates if is_single else 1
     changes = draw_substitutions(
         text, spans, lookups, item_id=item_id, seed=options.seed, n_candidates=n_candidates
@@ -268,23 +281,41 @@ def _plan_attempts(
     lookups: Mapping[str, Any],
     options: SubstitutionOptions,
 ) -> list[_Plan]:
-    """Return the attempts on an item: a change each, or growing numbers of changes of one kind."""
+    """Plan the changed texts of an item.
+
+    In mode "single", each has one change. In mode "joint", the k-th text of a kind has the first k changes
+    of this kind.
+
+    Args:
+        item: Row of the item.
+        changes: Its replacements, those of the most attributed words first.
+        lookups: Kinds of replacements, by name.
+        options: Options of the tests.
+    """
     if options.mode == "single":
         return [_Plan(item, change.kind, (change,)) for change in changes]
     plans = []
     for kind in lookups:
-        # The changes are ordered by attribution, so the first ones replace the most important words.
-        of_kind = [change for change in changes if change.kind == kind][: options.max_changes]
-        for count in range(1, len(of_kind) + 1):
-            plans.append(_Plan(item, kind, tuple(of_kind[:count])))
+        kind_changes = [change for change in changes if change.kind == kind]
+        # The changes of the most attributed words come first.
+        n_changes = min(len(kind_changes), options.max_changes)
+        for count in range(1, n_changes + 1):
+            plans.append(_Plan(item, kind, tuple(kind_changes[:count])))
     return plans
 
 
 def _make_attempt(
     plan: _Plan, item_id: str, text: str, original_scores: Floats, scores: Floats
 ) -> Attempt:
-    """Return an attempt from the probabilities of the original and of the changed text."""
-    # Both confidences are those of the old class, whose fall shows how close an attempt came.
+    """Return an attempt with the predictions before and after it.
+
+    Args:
+        plan: Its item and changes.
+        item_id: Id of the item.
+        text: The changed text.
+        original_scores: (K,) probabilities of the original.
+        scores: (K,) probabilities of the changed text.
+    """
     old_class = int(original_scores.argmax())
     new_class = int(scores.argmax())
     return Attempt(
@@ -296,6 +327,7 @@ def _make_attempt(
         flipped=new_class != old_class,
         before=old_class,
         after=new_class,
+        # Both are those of the old class: the fall shows how close an attempt came to a flip.
         confidence_before=float(original_scores[old_class]),
         confidence_after=float(scores[old_class]),
         new_confidence=float(scores[new_class]),
@@ -303,23 +335,33 @@ def _make_attempt(
 
 
 def _count_needed_words(attempts: Sequence[Attempt], n_items: int) -> tuple[int | None, ...]:
-    """Return the smallest number of replaced words that flips each item; None if no attempt does."""
-    counts: list[int | None] = [None] * n_items
+    """Return the smallest number of replaced words that flips each item; None if no attempt does.
+
+    Args:
+        attempts: Attempts on all items.
+        n_items: Number of items.
+    """
+    fewest: list[int | None] = [None] * n_items
     for attempt in attempts:
-        if attempt.flipped:
-            n_words = len(attempt.changes)
-            smallest = counts[attempt.item]
-            counts[attempt.item] = n_words if smallest is None else min(n_words, smallest)
-    return tuple(counts)
+        if not attempt.flipped:
+            continue
+        n_words = len(attempt.changes)
+        smallest = fewest[attempt.item]
+        if smallest is None or n_words < smallest:
+            fewest[attempt.item] = n_words
+    return tuple(fewest)
 
 
 def _describe_substitutions(options: SubstitutionOptions) -> str:
-    words = f"of rank 1 to {options.top_k}"
+    """Describe in a sentence which words are replaced, and how, for the definition of the result."""
     if options.top_k is None:
         words = "with attribution of at least mean + 1 standard deviation"
-    order = "the most attributed ones together"
+    else:
+        words = f"of rank 1 to {options.top_k}"
     if options.mode == "single":
         order = "one at a time"
+    else:
+        order = "the most attributed ones together"
     return (
         f"Words {words} (integrated gradients of the predicted class) replaced {order}; "
         "function words are never replaced."
@@ -329,24 +371,35 @@ def _describe_substitutions(options: SubstitutionOptions) -> str:
 def _choose_words(
     attributions: Attributions, item: int, text: str, top_k: int | None
 ) -> list[tuple[int, int]]:
-    """Return the spans of the words that a prediction relies on, by falling attribution."""
-    start, end = attributions.scores.offsets[item : item + 2]
-    size = np.abs(attributions.scores[item])
-    if not len(size):
+    """Choose the words of a text that its prediction relies on most.
+
+    Args:
+        attributions: Attributions of the words of all texts, in flat arrays.
+        item: Row of the text.
+        text: The text.
+        top_k: Maximum number of words; None for those with an absolute attribution of at least mean + 1
+            standard deviation over the words of the text.
+
+    Returns:
+        (first, one past last) character of each word, by falling attribution. Function words and
+        punctuation are left out. Characters, and not words, because a text may contain a word twice.
+    """
+    first_word, end_word = attributions.scores.offsets[item : item + 2]
+    sizes = np.abs(attributions.scores[item])
+    if not len(sizes):
         return []
     # Equal attributions keep the order of the text.
-    order = np.argsort(-size, kind="stable")
+    order = np.argsort(-sizes, kind="stable")
     if top_k is None:
         # The paper does not give its threshold.
-        order = order[size[order] >= size.mean() + size.std()]
-    starts = attributions.starts[start:end].tolist()
-    ends = attributions.ends[start:end].tolist()
-    # Spans, and not words, because a text may contain a word twice.
+        order = order[sizes[order] >= sizes.mean() + sizes.std()]
+    starts = attributions.starts[first_word:end_word].tolist()
+    ends = attributions.ends[first_word:end_word].tolist()
     spans = []
     for word in order.tolist():
         if _is_content_word(text[starts[word] : ends[word]]):
             spans.append((starts[word], ends[word]))
-    # Function words do not count for the limit: otherwise they would leave nothing to replace.
+    # The limit applies after function words are left out: otherwise nothing might be left to replace.
     return spans if top_k is None else spans[:top_k]
 
 

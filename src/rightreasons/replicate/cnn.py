@@ -68,6 +68,7 @@ class CnnConfig(transformers.PretrainedConfig):  # type: ignore[misc]
         pad_token_id: int = 0,
         **options: Any,
     ) -> None:
+        """Store the sizes. All arguments have defaults, as transformers requires."""
         self.vocab_size = vocab_size
         self.embedding_size = embedding_size
         # transformers asks every configuration for this name.
@@ -82,6 +83,7 @@ class _Features(nn.Module):
     """Filters over word vectors, ReLU, and the maximum over time."""
 
     def __init__(self, config: CnnConfig) -> None:
+        """Make the table of word vectors, and a layer of filters for each number of words."""
         super().__init__()
         self.embeddings = nn.Embedding(
             config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
@@ -94,8 +96,17 @@ class _Features(nn.Module):
         self.filters = nn.ModuleList(filters)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        is_word = mask.to(vectors.dtype).unsqueeze(1)
-        columns = vectors.transpose(1, 2) * is_word
+        """Compute the features of texts.
+
+        Args:
+            vectors: (b, L, d) word vectors.
+            mask: (b, L) 1 for words of the text, 0 for padding.
+
+        Returns:
+            (b, F) maximum of each of the F filters over the windows that contain a word of the text.
+        """
+        is_word = mask.to(vectors.dtype).unsqueeze(1)  # (b, 1, L)
+        columns = vectors.transpose(1, 2) * is_word  # (b, d, L)
         pooled = []
         for layer in self.filters:
             size = cast(nn.Conv1d, layer).kernel_size[0]
@@ -123,10 +134,12 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
     main_input_name = "input_ids"
 
     def __init__(self, config: CnnConfig) -> None:
+        """Make the layers, with new weights."""
         super().__init__(config)
         self.num_labels = config.num_labels
         self.cnn = _Features(config)
         self.dropout = nn.Dropout(config.dropout)
+        # The features of all filter sizes are concatenated.
         n_features = config.n_filters * len(config.filter_sizes)
         self.classifier = nn.Linear(n_features, config.num_labels)
         self.post_init()
@@ -140,9 +153,10 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         self.cnn.embeddings = value  # type: ignore[assignment]
 
     def _init_weights(self, module: nn.Module) -> None:
-        # Called by transformers for every part that has no stored weights.
+        """Draw the weights of a part of the network that has no stored weights; called by transformers."""
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.1)
+            # Padding has a vector of zeros.
             if module.padding_idx is not None:
                 nn.init.zeros_(module.weight[module.padding_idx])
         elif isinstance(module, (nn.Conv1d, nn.Linear)):
@@ -314,28 +328,40 @@ def _make_splitter() -> pre_tokenizers.PreTokenizer:
 
 
 def _list_words(texts: Sequence[str]) -> list[str]:
-    """Return the distinct words of texts in lower case, the most frequent first."""
+    """Return the distinct words of texts in lower case, the most frequent first.
+
+    Words of equal frequency are sorted, so that the vocabulary does not depend on a hash.
+    """
     splitter = _make_splitter()
     counts: Counter[str] = Counter()
     for text in check_texts(texts, "texts"):
         for word, _ in splitter.pre_tokenize_str(text.lower()):
             counts[word] += 1
     words = set(counts) - set(SPECIAL_WORDS)
-    # Words of equal frequency are sorted, so that the vocabulary does not depend on a hash.
     return sorted(words, key=lambda word: (-counts[word], word))
 
 
 def _select_vectors(words: Sequence[str], vectors: WordVectors) -> tuple[list[str], NDArray[Any]]:
-    """Return the words that have a vector, and their vectors: frequent words, and those of the texts."""
-    row_by_word = {word: row for row, word in enumerate(vectors[0])}
-    candidates = dict.fromkeys((*vectors[0][:N_FREQUENT_WORDS], *words))
+    """Select the vocabulary of a network from pretrained word vectors.
+
+    Args:
+        words: Words of the texts.
+        vectors: W words, the most frequent first, and their (W, d) vectors.
+
+    Returns:
+        The `N_FREQUENT_WORDS` most frequent words and the words of the texts, each once, if they have a
+        vector; and their vectors.
+    """
+    vector_words, table = vectors
+    row_by_word = {word: row for row, word in enumerate(vector_words)}
+    candidates = dict.fromkeys((*vector_words[:N_FREQUENT_WORDS], *words))
     selected = []
     for word in candidates:
-        # The special words have their own vectors.
+        # The special words, such as the padding, have their own vectors.
         if word in row_by_word and word not in SPECIAL_WORDS:
             selected.append(word)
     rows = [row_by_word[word] for word in selected]
-    return selected, np.asarray(vectors[1][rows], dtype=np.float32)
+    return selected, np.asarray(table[rows], dtype=np.float32)
 
 
 transformers.AutoConfig.register(CnnConfig.model_type, CnnConfig, exist_ok=True)

@@ -57,7 +57,12 @@ QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a resul
 
 
 def count_cues(work: Work) -> dict[str, Any]:
-    """Count the cues in the alternatives of COPA and of Balanced COPA (Tables 2 and 7)."""
+    """Count the cues in the alternatives of COPA and of Balanced COPA (Tables 2 and 7).
+
+    Returns:
+        `rows`: applicability, productivity and coverage of each cue of the recipe, in COPA; and `facts`:
+        numbers of cues, and how many of Balanced COPA's cues say nothing about the answer.
+    """
     # COPA's development set is what models are trained on.
     original = work.load("balanced_copa", "original", "train")
     table = cue_statistics(_list_choices(original), original["label"][:])
@@ -109,15 +114,24 @@ def score_released_predictions(work: Work) -> dict[str, Any]:
 
 
 def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]:
-    """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone."""
+    """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone.
+
+    Args:
+        work: The work of the step.
+        test: COPA's test items, with a column `easy`.
+
+    Returns:
+        A row {"key": …, "figures": …} per baseline, with accuracies in percent.
+    """
     labels = _read_answer_key(work, "gold.test")
     rows = []
     for name, file_name in BASELINES.items():
-        gap = easy_hard_gap(_read_answer_key(work, file_name), labels, test["easy"][:])
+        answers = _read_answer_key(work, file_name)
+        gap = easy_hard_gap(answers, labels, test["easy"][:])
         rows.append({"key": {"model": name, "trained on": "COPA"}, "figures": _describe_gap(gap)})
 
     original = work.load("balanced_copa", "original", "train")
-    # A tie between the alternatives counts one half.
+    # (N,) 1 for a correct choice, 0 for an incorrect one, and one half for a tie.
     credit = cue_transfer(
         _list_choices(original),
         original["label"][:],
@@ -135,7 +149,15 @@ def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]
 
 
 def _read_answer_key(work: Work, file_name: str) -> list[int]:
-    """Read the choices of a file of COPA's release, in the order of its items."""
+    """Read the choices (0 or 1) in a file of COPA's release, sorted by the number of the item.
+
+    A line of such a file has the number of an item, and 1 for the chosen one of its two alternatives, such
+    as "501 0 1".
+
+    Args:
+        work: The work of the step, which finds or downloads the file.
+        file_name: Name of the file.
+    """
     file = work.find_file(f"copa/results/{file_name}", COPA_RELEASE)
     # Without a local copy of the file, the archive of the release has it.
     if file.name == file_name:
@@ -143,7 +165,6 @@ def _read_answer_key(work: Work, file_name: str) -> list[int]:
     else:
         text = _read_member(file, file_name).decode()
     choice_by_item = {}
-    # A line has the number of an item, and the first and the second alternative as flags.
     for line in text.splitlines():
         item, _, is_second = line.split()
         choice_by_item[int(item)] = int(is_second)
@@ -151,10 +172,14 @@ def _read_answer_key(work: Work, file_name: str) -> list[int]:
 
 
 def _read_member(archive: Path, file_name: str) -> bytes:
-    """Return the content of a file of an archive."""
-    for name, body in read_members(archive):
-        if PurePosixPath(name).name == file_name:
-            return body
+    """Return the content of the file of an archive with a name, in whatever folder it is.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    for path, content in read_members(archive):
+        if PurePosixPath(path).name == file_name:
+            return content
     raise OptionError(
         f"Expected the file {file_name} in {archive.name}, but it has none: name a folder with "
         "copa/results by `data_dir`.",
@@ -163,7 +188,13 @@ def _read_member(archive: Path, file_name: str) -> bytes:
 
 
 def train_on_copa(work: Work) -> dict[str, Any]:
-    """Train a model on each training set with several seeds, and test it on COPA (Tables 5 and 6)."""
+    """Train models on each training set with several seeds, and test them on COPA (Tables 5 and 6).
+
+    Returns:
+        `rows`: accuracies and Easy/Hard gap by model and training set. `answers`: (items, seeds) choices
+        by "MODEL/TRAINING SET", with the `labels` and the flags `easy` of the items, for the paired test
+        of the gap's change. The sensitivities to cues, if the recipe names some.
+    """
     test = work.load("copa_easy_hard", "all", "test")
     items = write_prompts(work.sample(test, work.settings.get("n_items")))
     rows = []
@@ -174,13 +205,13 @@ def train_on_copa(work: Work) -> dict[str, Any]:
             for seed in work.seeds:
                 folder = _get_run_folder(work, model_name, training_set, seed)
                 runs.append(_train_and_answer(work, path, training_set, items, seed, folder))
+            # (items, seeds) choices.
             predictions = np.stack(runs, axis=1)
             gap = easy_hard_gap(predictions, items["label"][:], items["easy"][:])
             key = {"model": model_name, "trained on": set_name}
             rows.append({"key": key, "figures": _describe_gap(gap)})
             answers[f"{model_name}/{training_set}"] = predictions.tolist()
 
-    # The choices of each run are kept, without texts, for the paired test of the gap's change.
     return {
         "rows": rows,
         "facts": {},
@@ -199,11 +230,24 @@ def _get_run_folder(work: Work, model_name: str, training_set: str, seed: int) -
 def _train_and_answer(
     work: Work, path: str, training_set: str, items: datasets.Dataset, seed: int, folder: Path
 ) -> NDArray[np.int64]:
-    """Train once, and return the choices of the model on the test items."""
-    # A head alone takes a larger learning rate than a whole encoder.
+    """Train a model once, and return its choices on the test items.
+
+    Args:
+        work: The work of the step.
+        path: Path or hub id of the pretrained model.
+        training_set: Configuration of `balanced_copa`.
+        items: Test items, with prompts.
+        seed: Seed of the training, and of the half of the pairs in "balanced_50".
+        folder: Folder of the model and its scores.
+
+    Returns:
+        (N,) choice of each item.
+    """
     freeze_encoder = work.settings.get("freeze_encoder", False)
-    training = work.settings["frozen_training" if freeze_encoder else "training"]
-    # Each seed takes another half of the pairs of Balanced COPA.
+    # A head alone takes a larger learning rate than a whole encoder.
+    training = work.settings["training"]
+    if freeze_encoder:
+        training = work.settings["frozen_training"]
     train = _load_training_set(work, training_set, seed)
     scores = train_and_score(
         path,
@@ -220,7 +264,12 @@ def _train_and_answer(
 
 
 def _measure_sensitivities(work: Work) -> dict[str, Any]:
-    """Compare the sensitivity to cues before and after mirrored items (Table 7)."""
+    """Compare how sensitive models are to cues if trained on COPA, and on Balanced COPA (Table 7).
+
+    Returns:
+        `sensitivities`: rows of the cues that the recipe names; `falls`: rows of groups of words by
+        productivity. {} if the recipe names no cue.
+    """
     cues = work.settings.get("sensitivity_cues", ())
     if not cues:
         return {}
@@ -229,15 +278,18 @@ def _measure_sensitivities(work: Work) -> dict[str, Any]:
     rows = []
     falls = []
     for model_name in work.models:
-        # A sample of the items does not have every word.
-        earlier = _average_sensitivity(work, model_name, "original")
-        later = _average_sensitivity(work, model_name, "balanced")
-        change_by_cue = {cue: later[cue] - earlier[cue] for cue in earlier if cue in later}
+        old_by_cue = _average_sensitivity(work, model_name, "original")
+        new_by_cue = _average_sensitivity(work, model_name, "balanced")
+        change_by_cue = {}
+        for cue, old_value in old_by_cue.items():
+            # A sample of the items does not have every word.
+            if cue in new_by_cue:
+                change_by_cue[cue] = new_by_cue[cue] - old_value
         for cue in cues:
             if cue in change_by_cue:
                 figures = {
-                    "original": round(earlier[cue], 6),
-                    "balanced": round(later[cue], 6),
+                    "original": round(old_by_cue[cue], 6),
+                    "balanced": round(new_by_cue[cue], 6),
                     "change": round(change_by_cue[cue], 6),
                 }
                 rows.append({"key": {"model": model_name, "cue": cue}, "figures": figures})
@@ -246,7 +298,13 @@ def _measure_sensitivities(work: Work) -> dict[str, Any]:
 
 
 def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict[str, float]:
-    """Return the mean sensitivity, over seeds, to each word of COPA's alternatives, in hundredths."""
+    """Return word -> mean sensitivity of the trained models of all seeds to it, in hundredths.
+
+    Args:
+        work: The work of the step, whose folder has the trained models.
+        model_name: Name of the model in the recipe.
+        training_set: Configuration of `balanced_copa` on which the models were trained.
+    """
     original = work.load("balanced_copa", "original", "train")
     items = write_prompts(work.sample(original, work.settings.get("n_items")))
     values_by_cue: dict[str, list[float]] = {}
@@ -259,6 +317,7 @@ def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict
             out=folder / "sensitivity",
             progress=False,
         )
+        # A word has one sensitivity per model: the mean over its occurrences.
         for cue in cue_sensitivity(sensitivity):
             values_by_cue.setdefault(cue.cue, []).append(cue.sensitivity)
     return {cue: 100 * float(np.mean(values)) for cue, values in values_by_cue.items()}
@@ -267,7 +326,18 @@ def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict
 def _count_falls(
     model_name: str, table: CueStatistics, change_by_cue: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    """Count the words whose sensitivity falls: of cues, and of words that say nothing."""
+    """Summarize the changes of the sensitivity to words, in groups by their productivity.
+
+    Words of high or low productivity are cues; those in the middle say nothing about the answer.
+
+    Args:
+        model_name: Name of the model in the recipe.
+        table: Statistics of the words of COPA.
+        change_by_cue: Word -> change of the sensitivity to it.
+
+    Returns:
+        A row per group: number of words, mean change, and share of words whose sensitivity falls.
+    """
     rows = []
     for name, (low, high) in PRODUCTIVITY_RANGES.items():
         changes = []
@@ -287,7 +357,12 @@ def _count_falls(
 
 
 def compare_training_sets(work: Work) -> dict[str, Any]:
-    """Test whether the Easy/Hard gap changes with the training set, on the same items."""
+    """Test whether the Easy/Hard gap changes with the training set, on the same items.
+
+    Returns:
+        `rows`: both gaps in percent, their difference and its p-values, by model and training set; and
+        `facts`: those of the first model after all of Balanced COPA, which sentences quote.
+    """
     trained = work.results[work.settings["trained"]]
     rows: list[dict[str, Any]] = []
     for model_name in work.models:
@@ -308,7 +383,7 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
             }
             key = {"model": model_name, "instead of COPA": TRAINING_SETS[training_set]}
             rows.append({"key": key, "figures": figures})
-    # Sentences quote the first model after all of Balanced COPA.
+    # The second row is that of the first model and "balanced".
     quoted = rows[1]["figures"]
     facts = {
         **quoted["difference"],
@@ -357,15 +432,24 @@ def _list_choices(data: datasets.Dataset) -> list[list[str]]:
 
 
 def _read_released(work: Work, model: str) -> tuple[list[list[int]], list[int]]:
-    """Read the released predictions of a model: a row per item with one column per seed, and labels."""
+    """Read the released predictions of a model on COPA's test items, sorted by the number of the item.
+
+    Args:
+        work: The work of the step, which finds or downloads the archive.
+        model: "BERT" or "RoBERTa".
+
+    Returns:
+        N rows of three choices, one per seed; and N labels.
+    """
     archive = work.find_file(f"balanced_copa/{PREDICTIONS.path}", PREDICTIONS.url)
     PREDICTIONS.verify(archive)
     content = _read_member(archive, f"{model}_Original_COPA_DEV_predictions_test.csv")
     rows = list(csv.DictReader(io.StringIO(content.decode())))
+    # A question number is a letter and a number.
     rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
     predictions = []
     labels = []
-    # Files count the alternatives from 1.
+    # The file counts the alternatives from 1.
     for row in rows:
         predictions.append([int(row[f"SystemOutput_Seed{seed}"]) - 1 for seed in range(3)])
         labels.append(int(row["CorrectAnswer"]) - 1)
@@ -373,11 +457,16 @@ def _read_released(work: Work, model: str) -> tuple[list[list[int]], list[int]]:
 
 
 def _describe_gap(gap: EasyHardGap) -> dict[str, Any]:
-    """Return the accuracies and the gap in percent, with deviations over runs as the paper has them."""
-    # A deviation over seeds for accuracies, as printed; an interval over items for the gap.
+    """Return the accuracies and the gap in percent, as figures of a row.
+
+    Returns:
+        Accuracies {"value": mean over runs, "std": deviation}, as the paper prints them; the gap with its
+        interval over items {"value": …, "low": …, "high": …}; and its p-value.
+    """
     figures: dict[str, Any] = {}
     for name in ("accuracy", "easy_accuracy", "hard_accuracy"):
-        figures[name] = average_runs([getattr(run, name) for run in gap.runs], scale=100)
+        values = [getattr(run, name) for run in gap.runs]
+        figures[name] = average_runs(values, scale=100)
     figures["gap"] = write_interval(gap.easy_hard_gap, gap.interval, scale=100)
     figures["p_value"] = gap.p_value
     return figures

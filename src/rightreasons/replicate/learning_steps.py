@@ -39,9 +39,13 @@ Settings = Mapping[str, Any]
 
 
 def learn_suites(work: Work) -> dict[str, Any]:
-    """Train on each suite with parts of it held out, and score what generalizes (Table 3)."""
+    """Train on each suite with parts of it held out, and score what generalizes (Table 3).
+
+    Returns:
+        The tables and facts of `describe_scores`.
+    """
     collected = {}
-    # A scale may leave suites out, and gives each its sizes.
+    # A scale lists the suites that it trains on, and gives each its sizes.
     for task_name, sizes in work.settings["tasks"].items():
         settings = {**work.settings, **work.settings["suites"][task_name], **sizes}
         folder = work.folder / task_name
@@ -56,18 +60,29 @@ def learn_suites(work: Work) -> dict[str, Any]:
 def _run_configuration(
     task: LearningTask, configuration: str, settings: Settings, folder: Path
 ) -> Plan:
-    """Make the runs of a configuration, and those of independent data with the first one."""
+    """Plan and execute the runs of one configuration, and those of independent data with the first one.
+
+    Args:
+        task: Model, suite and data of the runs.
+        configuration: One of `CONFIGURATIONS`.
+        settings: Options of the task, with the training options of each configuration.
+        folder: Folder of the task, in which the plan gets its own folder.
+
+    Returns:
+        The finished plan.
+    """
     task = dataclasses.replace(task, options=settings["training"][configuration])
     configurations = [configuration]
     # The model of independent data is the baseline of all configurations, and is trained once.
     if configuration == settings["configurations"][0]:
         configurations.insert(0, "IID")
+    # A configuration of many steps may hold out fewer parts.
+    partitions = settings.get("partitions_of", {}).get(configuration, PARTITIONS)
     runs = plan_runs(
         task.suite,
         configurations=configurations,
         methods=tuple(settings["methods"]),
-        # A configuration of many steps may hold out fewer parts.
-        partitions=tuple(settings.get("partitions_of", {}).get(configuration, PARTITIONS)),
+        partitions=tuple(partitions),
         seeds=tuple(settings["seeds"]),
     )
     # Runs of one plan are of one version of the code; after an upgrade, the step begins anew.
@@ -78,15 +93,22 @@ def _run_configuration(
 
 
 def merge_plans(plans: Sequence[Plan], folder: Path) -> Plan:
-    """Return one plan with the finished runs of all, whose scores are compared."""
-    names = [field.name for field in dataclasses.fields(PlannedRun)]
+    """Write the finished runs of several plans into one plan, so that their scores are compared.
+
+    Args:
+        plans: Plans of the same suite and data.
+        folder: Folder of the new plan.
+    """
+    field_names = [field.name for field in dataclasses.fields(PlannedRun)]
+    runs = []
     results = []
     for plan in plans:
-        results += plan.results()
-    runs = []
-    for result in results:
-        fields = {name: result[name] for name in names}
-        runs.append(PlannedRun(**{**fields, "held_out": tuple(result["held_out"])}))
+        for result in plan.results():
+            fields = {name: result[name] for name in field_names}
+            # A stored result has lists in place of tuples.
+            fields["held_out"] = tuple(result["held_out"])
+            runs.append(PlannedRun(**fields))
+            results.append(result)
     # The tests of a row need the suite's functionalities and their cases, which all plans share.
     settings = {**plans[0].settings, "plans": [plan.settings for plan in plans]}
     merged = Plan.create(folder, runs, settings)
@@ -121,15 +143,7 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
         falls += _compare_settings(task_name, complete)
         constant += _list_constant_models(task_name, scores)
         comparisons += _compare_with_iid(scores)
-    # With a hundred comparisons, some are significant by chance.
-    p_values = [p_value for _, p_value in comparisons]
-    corrected = holm(np.array(p_values)) if p_values else ()
-    n_better = 0
-    n_better_corrected = 0
-    for (difference, p_value), corrected_p_value in zip(comparisons, corrected, strict=True):
-        if difference > 0:
-            n_better += p_value < 0.05
-            n_better_corrected += int(corrected_p_value < 0.05)
+    n_better, n_better_corrected = _count_better(comparisons)
     facts = {
         "n_runs": n_runs,
         "n_suites": len(collected),
@@ -140,6 +154,29 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
         "n_constant": len(constant),
     }
     return {"rows": rows, "means": means, "falls": falls, "constant": constant, "facts": facts}
+
+
+def _count_better(comparisons: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Count the G scores that are significantly above those of IID.
+
+    Args:
+        comparisons: (G minus that of IID, p-value) of each held-out setting of each row.
+
+    Returns:
+        Their number without a correction, and with Holm's: of a hundred comparisons, some are significant
+        by chance.
+    """
+    if not comparisons:
+        return 0, 0
+    p_values = [p_value for _, p_value in comparisons]
+    corrected_p_values = holm(np.array(p_values))
+    n_better = 0
+    n_better_corrected = 0
+    for (difference, p_value), corrected in zip(comparisons, corrected_p_values, strict=True):
+        if difference > 0:
+            n_better += p_value < 0.05
+            n_better_corrected += int(corrected < 0.05)
+    return n_better, n_better_corrected
 
 
 def describe_comparisons(n_held_out: int, n_better: int, n_better_corrected: int) -> str:
@@ -160,11 +197,16 @@ def describe_comparisons(n_held_out: int, n_better: int, n_better_corrected: int
 
 
 def _list_scores(task_name: str, scores: CollectedScores) -> Iterator[dict[str, Any]]:
-    """Yield the accuracy and the G scores of each configuration and method."""
+    """Yield a row for each configuration and method of a task: its accuracy and G scores in percent.
+
+    Args:
+        task_name: Name of the task in the recipe.
+        scores: Its scores.
+    """
     for row in scores.rows:
         figures = {"iid": _to_percent(row.iid_score)}
         for setting in PARTITIONS:
-            # A model of independent data trained on no test: it has one G, which nothing is held out of.
+            # IID did not train on the suite, so that its only G is compared in every setting.
             name = "standard" if row.configuration == "IID" else setting
             figures[setting] = _to_percent(row.scores.get(name))
         figures["average"] = _to_percent(row.average)
@@ -173,10 +215,11 @@ def _list_scores(task_name: str, scores: CollectedScores) -> Iterator[dict[str, 
 
 
 def _select_complete(scores: CollectedScores) -> list[Mapping[str, float]]:
-    """Return the G scores of the rows that have all settings, without the model of no test."""
+    """Return setting -> G for each row that has all settings, without IID, which has none of them."""
     complete: list[Mapping[str, float]] = []
     for row in scores.rows:
-        if row.configuration != "IID" and set(PARTITIONS) <= set(row.scores):
+        has_all_settings = set(PARTITIONS) <= set(row.scores)
+        if row.configuration != "IID" and has_all_settings:
             complete.append(row.scores)
     return complete
 
@@ -192,21 +235,30 @@ def _average_scores(task_name: str, complete: Sequence[Mapping[str, float]]) -> 
 def _compare_settings(
     task_name: str, complete: Sequence[Mapping[str, float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield how far G falls from each setting to the next, harder one, paired over the rows."""
+    """Yield a row for each step from a setting to the next, harder one: how far G falls.
+
+    Args:
+        task_name: Name of the task in the recipe.
+        complete: Setting -> G for each configuration and method. With fewer than two, there is no row.
+
+    Yields:
+        {"key": …, "figures": …} with the mean fall and its interval in percent, the numbers of rows whose
+        G falls and rises, and the p-value of the sign test.
+    """
     # A single row has no interval.
     if len(complete) < 2:
         return
     for easier, harder in itertools.pairwise(PARTITIONS):
-        differences = np.array([row[easier] - row[harder] for row in complete])
+        falls = np.array([row[easier] - row[harder] for row in complete])
         # The sign test leaves equal scores out.
-        n_falls = int((differences > ROUNDING).sum())
-        n_rises = int((differences < -ROUNDING).sum())
-        interval = bootstrap_mean(differences)
+        n_falls = int((falls > ROUNDING).sum())
+        n_rises = int((falls < -ROUNDING).sum())
+        interval = bootstrap_mean(falls)
         p_value = 1.0
         if n_falls + n_rises > 0:
             p_value = float(stats.binomtest(n_falls, n_falls + n_rises).pvalue)
         figures = {
-            "mean": write_interval(float(differences.mean()), interval, scale=100),
+            "mean": write_interval(float(falls.mean()), interval, scale=100),
             "n_rows": len(complete),
             "n_falls": n_falls,
             "n_rises": n_rises,
@@ -216,7 +268,12 @@ def _compare_settings(
 
 
 def _list_constant_models(task_name: str, scores: CollectedScores) -> Iterator[dict[str, Any]]:
-    """Yield the models of whole suites that give one answer to nearly all independent items."""
+    """Yield a row for each model of a whole suite that gives one answer to nearly all independent items.
+
+    Args:
+        task_name: Name of the task in the recipe.
+        scores: Its scores.
+    """
     for run in scores.degenerate:
         # What is held out differs between runs, so that only those of whole suites compare.
         if run["partition"] != "seen" or run["configuration"] == "IID":
@@ -235,7 +292,7 @@ def _list_constant_models(task_name: str, scores: CollectedScores) -> Iterator[d
 
 
 def _compare_with_iid(scores: CollectedScores) -> Iterator[tuple[float, float]]:
-    """Yield the difference to the model that saw no test, and its p-value, of each held-out G."""
+    """Yield (G minus that of IID, p-value) for each held-out setting of each row."""
     for row in scores.rows:
         for setting in HELD_OUT:
             # IID itself has no test, and unfinished settings have none yet.
@@ -251,7 +308,13 @@ def _to_percent(score: float | None) -> float | None:
 
 
 def _make_task(work: Work, settings: Settings, folder: Path) -> LearningTask:
-    """Load the suite and the independent data, and shorten the model if the scale asks for it."""
+    """Load the suite and the independent data of a task, and shorten the model if the scale asks for it.
+
+    Args:
+        work: The work of the step.
+        settings: Options of the task. "n_layers" is the number of layers to keep, None for all.
+        folder: Folder of the shortened model.
+    """
     suite = open_suite(
         settings["suite"],
         data_dir=work.data_dir,
@@ -264,16 +327,16 @@ def _make_task(work: Work, settings: Settings, folder: Path) -> LearningTask:
     test = _load_independent_data(work, settings, settings["test"], settings["n_test"])
     (model,) = work.models.values()
     if settings["n_layers"] is not None:
-        # The small encoder knows the word pieces of all texts that it will meet.
+        # The small encoder knows only the word pieces of the texts that it is used for.
         texts = list(itertools.chain.from_iterable(suite.texts()))
         for data in (train, test):
             texts += [*data.texts, *(data.text_pairs or ())]
         model = str(make_small_encoder(model, folder / "encoder", texts, settings["n_layers"]))
     return LearningTask(
-        model,
-        suite,
-        train,
-        test,
+        model=model,
+        suite=suite,
+        train=train,
+        test=test,
         labels=settings["labels"],
         iid_options=settings["iid_training"],
         iid_share=settings["iid_share"],
@@ -285,22 +348,38 @@ def _make_task(work: Work, settings: Settings, folder: Path) -> LearningTask:
 def _load_independent_data(
     work: Work, settings: Settings, split: str, n_items: int | None
 ) -> IidData:
-    """Load texts and labels of a split, or questions and answers for a suite of reading."""
+    """Load texts and labels of a split, or questions and answers for a suite of reading.
+
+    Args:
+        work: The work of the step.
+        settings: Options of the task: the data set, and "labels", which is "answers" for reading.
+        split: Name of the split.
+        n_items: Maximum number of items; None for all.
+    """
     if settings["labels"] == "answers":
         questions = open_questions(
             settings["data"], split=split, data_dir=work.data_dir, limit=n_items
         )
-        return IidData(questions["question"][:], questions["answers"][:], questions["context"][:])
+        return IidData(
+            texts=questions["question"][:],
+            labels=questions["answers"][:],
+            text_pairs=questions["context"][:],
+        )
     rows = work.sample(work.load(settings["data"], None, split), n_items)
     # Paraphrases have a second text.
-    pairs = None
+    text_pairs = None
     if "text_pair" in rows.column_names:
-        pairs = rows["text_pair"][:]
-    return IidData(rows["text"][:], rows["label"][:], pairs)
+        text_pairs = rows["text_pair"][:]
+    return IidData(texts=rows["text"][:], labels=rows["label"][:], text_pairs=text_pairs)
 
 
 def _shorten_cases(suite: Suite, n_examples: int | None) -> Suite:
-    """Keep the first examples of each case: the original text and some of its changed texts."""
+    """Keep the first examples of each case of a suite: the original text and some of its changed texts.
+
+    Args:
+        suite: The suite.
+        n_examples: Number of examples to keep; None for all.
+    """
     if n_examples is None:
         return suite
     functionalities = []
@@ -311,7 +390,12 @@ def _shorten_cases(suite: Suite, n_examples: int | None) -> Suite:
 
 
 def _shorten_case(case: Case, n_examples: int) -> Case:
-    """Keep the first examples of a case."""
+    """Keep the first examples of a case, with their labels and replacements.
+
+    Args:
+        case: The case.
+        n_examples: Number of examples to keep.
+    """
     changes: dict[str, Any] = {"examples": case.examples[:n_examples]}
     # An invariance has no labels, and few cases have further information.
     if case.labels is not None:

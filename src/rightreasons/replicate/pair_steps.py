@@ -23,7 +23,12 @@ from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.edits import find_names, list_lookups
 from rightreasons.difficulty.by_difficulty import FlipRates, flip_rates
 from rightreasons.difficulty.ranking import distribution_overlap, paired_difficulty
-from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions, substitution_tests
+from rightreasons.difficulty.substitutions import (
+    Attempt,
+    SubstitutionOptions,
+    SubstitutionTests,
+    substitution_tests,
+)
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.eigenvalues import leading_eigenvalues
 from rightreasons.models.gradients.fisher import fisher_information
@@ -87,7 +92,13 @@ class Gaussians:
 
 
 def measure_gaussians(work: Work) -> dict[str, Any]:
-    """Compare the eigenvalue of points in the plane with their distance from the decision boundary."""
+    """Compare the eigenvalue of points in the plane with their distance from the decision boundary.
+
+    Returns:
+        `rows`: for each seed, the rank correlation of eigenvalues with small margins, over all points and
+        within each class, and the share of the hardest points that are close to the boundary; `facts`:
+        the lowest correlation.
+    """
     rows = []
     correlations = []
     for seed in range(work.settings["n_gaussians"]):
@@ -113,7 +124,11 @@ def measure_gaussians(work: Work) -> dict[str, Any]:
 
 
 def train_on_gaussians(seed: int) -> Gaussians:
-    """Train a network of two layers on two Gaussians, and take the eigenvalue of every point."""
+    """Train a network of two layers on two Gaussians, and take the eigenvalue of every point.
+
+    Args:
+        seed: Seed of the points and of the weights.
+    """
     rng = np.random.default_rng(seed)
     lower = rng.multivariate_normal([-2, -2], np.eye(2), N_POINTS)
     upper = rng.multivariate_normal([3.5, 3.5], [[2, 1], [1, 2]], N_POINTS)
@@ -132,10 +147,11 @@ def train_on_gaussians(seed: int) -> Gaussians:
         loss.backward()
         optimizer.step()
 
+    # The Fisher information is with respect to the points, which therefore need gradients.
     inputs = inputs.clone().requires_grad_()
     logits = network(inputs)
     information = leading_eigenvalues(logits, inputs, eigenvector=True)
-    # It was asked for.
+    # Never None here, because eigenvectors were requested.
     directions = cast(torch.Tensor, information.eigenvector)
     return Gaussians(
         points=points,
@@ -148,12 +164,15 @@ def train_on_gaussians(seed: int) -> Gaussians:
 
 
 def measure_pairs(work: Work) -> dict[str, Any]:
-    """Train on original reviews; compare the eigenvalues of pairs, and flips by difficulty."""
+    """Train models on original reviews, and measure the eigenvalues of pairs and the flips by difficulty.
+
+    Returns:
+        `rows`: comparison of originals and revisions by model, seed, data set and split; `substitutions`:
+        flip rates by model, seed and kind of replacement; and `facts` of both.
+    """
     train = work.load("imdb_counterfactual", None, "train")
     # Revised reviews would show the model what is asked of it later.
-    roles = np.array(train["role"][:])
-    originals = train.select(np.flatnonzero(roles == ORIGINAL))
-    originals = work.sample(originals, work.settings["n_train"])
+    originals = work.sample(_select_originals(train), work.settings["n_train"])
     rows = []
     substitutions = []
     for model in _train_models(work, originals):
@@ -177,8 +196,19 @@ def measure_pairs(work: Work) -> dict[str, Any]:
     }
 
 
+def _select_originals(reviews: datasets.Dataset) -> datasets.Dataset:
+    """Return the original reviews of a data set of pairs, without their revisions."""
+    roles = np.array(reviews["role"][:])
+    return reviews.select(np.flatnonzero(roles == ORIGINAL))
+
+
 def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]:
-    """Train each model of the recipe with each of its seeds."""
+    """Train each model of the recipe with each of its seeds, and yield it.
+
+    Args:
+        work: The work of the step; trained models are stored in its folder.
+        train: Training reviews with `text` and `label`.
+    """
     for name, path in work.models.items():
         # A convolutional network and an encoder take other learning rates and lengths.
         training = work.settings["training"][name]
@@ -205,7 +235,18 @@ def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]
 def _compare_pairs(
     model: TrainedModel, pairs: Sequence[dict[str, str]], folder: Path
 ) -> dict[str, Any]:
-    """Compare the eigenvalues of originals and revisions."""
+    """Compare the eigenvalues of originals and revisions.
+
+    Args:
+        model: The trained model.
+        pairs: Texts {"original": …, "revised": …} of each pair.
+        folder: Folder in which the eigenvalues are stored.
+
+    Returns:
+        Figures: the mean change of the eigenvalue and its deviation, the share of originals that are not
+        harder than their revisions, the overlap of both distributions, and the rank correlation of
+        eigenvalues with small margins.
+    """
     eigenvalues = []
     logits = []
     for role in (ORIGINAL, "revised"):
@@ -218,15 +259,20 @@ def _compare_pairs(
         )
         eigenvalues.append(information.eigenvalues)
         logits.append(np.asarray(information.logits, dtype=np.float64))
+    original_values, revised_values = eigenvalues
     # Positive differences are originals that are harder than their revisions, as in the paper.
-    change = paired_difficulty(eigenvalues[0], eigenvalues[1])
-    overlap = distribution_overlap(eigenvalues[0], eigenvalues[1])
+    change = paired_difficulty(original_values, revised_values)
+    overlap = distribution_overlap(original_values, revised_values)
+    # In units of its deviation, if there is any.
+    shift = None
+    if change.std:
+        shift = round(change.mean / change.std, 6)
     # The eigenvalue is a function of both the margin and the gradient: how much is the margin alone?
     margins = _compute_margins(softmax(np.concatenate(logits)))
     correlation = _correlate_with_margin(np.concatenate(eigenvalues), margins)
     return {
         "mean": {"value": round(change.mean, 6), "std": round(change.std, 6)},
-        "shift": round(change.mean / change.std, 6) if change.std else None,
+        "shift": shift,
         "p_value": change.p_value,
         "not_harder": round(100 * change.not_harder, 6),
         "overlap": round(100 * overlap.histogram, 6),
@@ -236,22 +282,38 @@ def _compare_pairs(
 
 
 def _list_pairs(work: Work, data_name: str, split: str) -> list[dict[str, str]]:
-    """Return the original and the revised text of each pair of a split."""
+    """Return the texts {"original": …, "revised": …} of each pair of a split, sorted by pair.
+
+    Args:
+        work: The work of the step, whose settings limit the number of pairs.
+        data_name: A name of `PAIRED_SETS`.
+        split: Name of the split.
+    """
     originals: dict[Any, str] = {}
     revisions: dict[Any, str] = {}
     for row in work.load(data_name, None, split):
-        texts = originals if row["role"] == ORIGINAL else revisions
-        texts[row["pair_id"]] = row["text"]
-    names = sorted(set(originals) & set(revisions), key=str)
+        if row["role"] == ORIGINAL:
+            originals[row["pair_id"]] = row["text"]
+        else:
+            revisions[row["pair_id"]] = row["text"]
+    pair_ids = sorted(set(originals) & set(revisions), key=str)
     pairs = []
-    # None takes all pairs.
-    for name in names[: work.settings["n_pairs"]]:
-        pairs.append({ORIGINAL: originals[name], "revised": revisions[name]})
+    # A limit of None takes all pairs.
+    for pair_id in pair_ids[: work.settings["n_pairs"]]:
+        pairs.append({ORIGINAL: originals[pair_id], "revised": revisions[pair_id]})
     return pairs
 
 
 def _summarize_pairs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Count the comparisons in which revisions are harder on average."""
+    """Return the facts about the comparisons of originals and revisions, which sentences quote.
+
+    Args:
+        rows: Rows {"key": …, "figures": …}, with the figures of `_compare_pairs`.
+
+    Returns:
+        The number of comparisons in which revisions are harder on average, the largest p-value, and the
+        range of the correlation with the margin.
+    """
     n_harder = 0
     largest_p_value = 0.0
     margins = []
@@ -291,14 +353,25 @@ def _summarize_substitutions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _replace_words(
     work: Work, model: TrainedModel, train_texts: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Replace words of a sample of original reviews, one at a time and several at once."""
+    """Measure which replaced words flip the predictions of a sample of original reviews.
+
+    A single replacement at a time is the paper's test of hard reviews, and several antonyms at once its test
+    of easy reviews.
+
+    Args:
+        work: The work of the step.
+        model: The trained model.
+        train_texts: Training reviews, whose names of people may replace others.
+
+    Returns:
+        A row {"key": …, "figures": …} of flip rates per kind of replacement.
+    """
     # The largest split has the most reviews to draw from.
     reviews = work.load("imdb_counterfactual", None, work.settings["splits"][-1])
-    roles = np.array(reviews["role"][:])
-    reviews = reviews.select(np.flatnonzero(roles == ORIGINAL))
-    reviews = work.sample(reviews, work.settings["n_substituted"])
+    reviews = work.sample(_select_originals(reviews), work.settings["n_substituted"])
     texts = reviews["text"][:]
-    scoring = {"ids": reviews["id"][:], "max_length": model.max_length, "progress": False}
+    ids = reviews["id"][:]
+    scoring = {"ids": ids, "max_length": model.max_length, "progress": False}
     eigenvalues = fisher_information(model.classifier, texts, **scoring).eigenvalues
     attributions = integrated_gradients(
         model.classifier,
@@ -315,46 +388,66 @@ def _replace_words(
         name_pool=_list_names(train_texts),
         progress=False,
     )
-    reading: dict[str, Any] = {"ids": reviews["id"][:], "attributions": attributions}
-    # A single substitution is the paper's test of hard reviews.
+    reading: dict[str, Any] = {"ids": ids, "attributions": attributions}
     single_tests = substitution_tests(model.classifier, texts, lookups, options, **reading)
-    # Antonyms together are the paper's test of easy reviews.
     joint_options = options.replace(mode="joint", max_changes=work.settings["max_antonyms"])
     antonyms = {"antonym": lookups["antonym"]}
     joint_tests = substitution_tests(model.classifier, texts, antonyms, joint_options, **reading)
 
-    attempts_by_kind: dict[str, list[Attempt]] = {"all kinds": list(single_tests.attempts)}
-    for attempt in single_tests.attempts:
-        attempts_by_kind.setdefault(attempt.kind, []).append(attempt)
-    attempts_by_kind["four antonyms at once"] = [
-        attempt for attempt in joint_tests.attempts if len(attempt.changes) == 4
-    ]
-    attempts_by_kind["one antonym or more at once"] = list(joint_tests.attempts)
     rows = []
-    for kind, attempts in attempts_by_kind.items():
+    for kind, attempts in _group_attempts(single_tests, joint_tests).items():
+        # A tiny model may know none of the words of a kind.
         if attempts:
             key = {"model": model.name, "seed": model.seed, "replaced by": kind}
             rows.append({"key": key, "figures": _describe_flips(attempts, eigenvalues)})
     return rows
 
 
+def _group_attempts(
+    single_tests: SubstitutionTests, joint_tests: SubstitutionTests
+) -> dict[str, list[Attempt]]:
+    """Return kind of replacement, as the table calls it -> its attempts.
+
+    Args:
+        single_tests: Replacements of one word at a time.
+        joint_tests: Replacements of several words by antonyms.
+    """
+    attempts_by_kind: dict[str, list[Attempt]] = {"all kinds": list(single_tests.attempts)}
+    for attempt in single_tests.attempts:
+        attempts_by_kind.setdefault(attempt.kind, []).append(attempt)
+    # The paper replaces four antonyms.
+    four_antonyms = [attempt for attempt in joint_tests.attempts if len(attempt.changes) == 4]
+    attempts_by_kind["four antonyms at once"] = four_antonyms
+    attempts_by_kind["one antonym or more at once"] = list(joint_tests.attempts)
+    return attempts_by_kind
+
+
 def _describe_flips(attempts: Sequence[Attempt], eigenvalues: Floats) -> dict[str, Any]:
-    """Return flip rates in percent: over all reviews, and over the easiest and the hardest quarter."""
+    """Return flip rates in percent: over all reviews, and over the easiest and the hardest quarter.
+
+    Args:
+        attempts: Attempts on some of the reviews.
+        eigenvalues: (N,) difficulty of each review.
+    """
     rates: FlipRates = flip_rates(
         [attempt.flipped for attempt in attempts],
         [attempt.item for attempt in attempts],
         eigenvalues,
     )
-    # Groups are ordered by rising eigenvalue. Without variation there is no correlation.
+    # Groups are ordered by rising eigenvalue.
+    easiest = rates.groups[0]
     hardest = rates.groups[-1]
-    rho = rates.correlation.rho
+    # If all reviews flip equally often, there is no correlation.
+    correlation = None
+    if rates.correlation.rho is not None:
+        correlation = round(rates.correlation.rho, 6)
     return {
         "n_attempts": rates.n_attempts,
         "rate": write_interval(rates.rate, rates.interval, scale=100),
-        "easiest": round(100 * rates.groups[0].rate, 6),
+        "easiest": round(100 * easiest.rate, 6),
         "hardest": round(100 * hardest.rate, 6),
         "hardest_items": round(100 * hardest.items_flipped, 6),
-        "correlation": None if rho is None else round(rho, 6),
+        "correlation": correlation,
     }
 
 

@@ -31,26 +31,29 @@ MIN_MODELS = 3
 
 
 def correlate_models(work: Work) -> dict[str, Any]:
-    """Test, from the correlation within each task, whether trade-off and calibration error go together.
+    """Test by the printed figures whether trade-off and calibration error go together (Bihani & Rayz).
 
-    The claim of Bihani & Rayz is about models on one task, so that the ranks of the models within
-    a task are the evidence, and the mean correlation over tasks is the test statistic. If models
-    were ranked at random, each task would have the exact distribution of Spearman's correlation of
-    five ranks; the mean over tasks is their convolution.
+    The claim is about models on one task, so that the ranks of the models within a task are the
+    evidence, and the mean correlation over tasks is the test statistic. If models were ranked at
+    random, each task would have the exact distribution of Spearman's correlation of five ranks; the
+    mean over tasks is their convolution.
+
+    Returns:
+        `rows` and `facts`: the mean correlation and its p-value, for the tasks of each number of classes,
+        and for all.
     """
     printed = load_recipe("bihani2025").printed[work.settings["printed"]]
     n_models = printed["n_models"]
-    # A task in which all models have the same error has no correlation.
-    groups: dict[str, list[float]] = {}
+    rhos_by_group: dict[str, list[float]] = {}
     for row in printed["rows"]:
         rho = row["figures"]["rho"]
+        # A task in which all models have the same error has no correlation.
         if rho is not None:
-            group = groups.setdefault(row["key"]["classes"], [])
-            group.append(rho)
-    groups["all"] = list(itertools.chain.from_iterable(groups.values()))
+            rhos_by_group.setdefault(row["key"]["classes"], []).append(rho)
+    rhos_by_group["all"] = list(itertools.chain.from_iterable(rhos_by_group.values()))
     rows = []
     facts = {}
-    for name, rhos in groups.items():
+    for name, rhos in rhos_by_group.items():
         mean_rho = round(float(np.mean(rhos)), 6)
         p_value = round(compute_mean_p_value(rhos, n_models), 6)
         figures = {
@@ -81,12 +84,14 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
         0.333333
     """
     values, probabilities = list_correlations(n_models)
+    # The distribution of the sum of the correlations, one task after another: its values, and their
+    # probabilities.
     sums: Floats = np.zeros(1)
     weights: Floats = np.ones(1)
     for _ in correlations:
         totals = np.add.outer(sums, values).ravel()
         products = np.multiply.outer(weights, probabilities).ravel()
-        # Equal sums are merged, or the support would grow as a power of the number of tasks.
+        # Equal sums are merged, or there would be as many as a power of the number of tasks.
         rounded = np.round(totals, 9)
         sums, indices = np.unique(rounded, return_inverse=True)
         weights = np.bincount(indices, products).astype(np.float64)
@@ -99,24 +104,32 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
 def list_correlations(n_models: int) -> tuple[Floats, Floats]:
     """Return the values of Spearman's correlation under random ranks, and their probabilities.
 
+    Args:
+        n_models: Number of ranks. All their orders are listed, so that it has to be small.
+
     Example:
         >>> values, probabilities = list_correlations(3)
         >>> values.tolist()
         [-1.0, -0.5, 0.5, 1.0]
     """
-    # Five models have 120 orders, so that all of them can be listed.
+    # Spearman's correlation is Pearson's of the ranks.
     ranks = np.arange(n_models)
     correlations = []
     for permutation in itertools.permutations(range(n_models)):
         result = stats.pearsonr(ranks, permutation)
         correlations.append(result.statistic)
+    # Rounded, so that equal correlations are counted together.
     rounded = np.round(correlations, 9)
     values, counts = np.unique(rounded, return_counts=True)
     return values, counts / counts.sum()
 
 
 def correlate_trained_models(work: Work) -> dict[str, Any]:
-    """Relate shortcuts to the calibration error over our own models of each task."""
+    """Relate the shortcut figures of our own models to their calibration error, within each task.
+
+    Returns:
+        `rows`: mean correlation over tasks and its p-value, by figure; and `facts`: a sentence on them.
+    """
     measured = work.settings["measured"]
     models_by_task: dict[str, list[dict[str, Any]]] = {}
     for row in work.results[measured]["rows"]:
@@ -127,6 +140,7 @@ def correlate_trained_models(work: Work) -> dict[str, Any]:
     claims = []
     for name, short_name in CLAIMED.items():
         figures = _relate_to_error(models_by_task, name)
+        # A figure may be undefined in all tasks, or there may be too few models.
         if figures is None:
             continue
         rows.append({"key": {"figure": short_name}, "figures": figures})
@@ -141,7 +155,15 @@ def _relate_to_error(
     models_by_task: Mapping[str, Sequence[dict[str, Any]]],
     name: str,
 ) -> dict[str, float] | None:
-    """Return the mean correlation of a figure with the calibration error; None without any."""
+    """Return the mean rank correlation of a figure with the calibration error, and its p-value.
+
+    Args:
+        models_by_task: Task -> figures of each model.
+        name: The figure, such as "shortcut_rate".
+
+    Returns:
+        {"n_tasks": …, "mean_rho": …, "p_value": …}; None if no task has a correlation.
+    """
     correlations = []
     n_models = 0
     for models in models_by_task.values():
@@ -149,6 +171,7 @@ def _relate_to_error(
         # A model that is never cued by a shortcut has no trade-off, and its task no ranks.
         if rho is not None:
             correlations.append(rho)
+            # All tasks have the same models.
             n_models = len(models)
     if not correlations:
         return None

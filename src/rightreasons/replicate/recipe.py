@@ -142,7 +142,7 @@ def load_recipe(paper: str) -> Recipe:
     check_one_of(paper, PAPERS, "paper")
     content = _read_yaml("recipes", paper)
     scales = {}
-    # What all steps of a scale share is said once; a step has only what is its own.
+    # The settings of a scale are those of all its steps.
     for name, scale in content["scales"].items():
         scales[name] = Scale(
             cost=scale["cost"],
@@ -150,11 +150,11 @@ def load_recipe(paper: str) -> Recipe:
             settings=scale["settings"],
         )
     steps = []
-    # Whatever else stands in the entry of a step are its options.
     for step in content["steps"]:
+        # All further keys of the entry of a step are its options.
         options = {key: value for key, value in step.items() if key not in ("name", "kind")}
         steps.append(Step(name=step["name"], kind=step["kind"], options=options))
-    # Texts may be folded over lines in yaml; each is one paragraph here.
+    # The printed tables are in a file of their own, with their sources.
     return Recipe(
         paper=paper,
         title=content["title"],
@@ -170,7 +170,14 @@ def load_recipe(paper: str) -> Recipe:
 
 
 def _parse_table(content: Mapping[str, Any]) -> Table:
-    """Make a table from its entry in a recipe."""
+    """Make a table from its entry in the YAML file of a recipe.
+
+    Args:
+        content: title, step and figures, and optionally rows, printed, match and why, as in `Table`.
+
+    Raises:
+        TypeError: If a figure has an unknown key, such as a misspelled one.
+    """
     figures = []
     # A misspelled key of a figure is an error here, and not an empty column later.
     for figure in content["figures"]:

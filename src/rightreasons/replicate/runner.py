@@ -110,13 +110,24 @@ def _run_steps(
     data_dir: str | os.PathLike[str] | None,
     tell: Callable[[str], None],
 ) -> Replication:
-    """Run the steps that are not stored, in their order."""
+    """Run the steps of a recipe in their order, without those that are stored already.
+
+    Args:
+        recipe: The recipe.
+        scale: Name of the scale.
+        folder: Folder of the replication, in which each step is stored when it is done.
+        data_dir: Folder with local copies of the data sets; None to download them.
+        tell: Called with a line before and after each step.
+
+    Returns:
+        The results and the CPU times of all steps.
+    """
     cpu_seconds = {}
     results: dict[str, Any] = {}
+    settings = recipe.scales[scale]
     for step in recipe.steps:
         file = folder / STEPS / f"{step.name}.json"
-        settings = recipe.scales[scale]
-        # A step whose recipe changed is run again; so are none of the others.
+        # A stored result is used only if the settings of the step are the same as then.
         digest = digest_value([step.kind, dict(step.options), dict(settings.settings)])
         record = read_record(file, digest)
         if record is None:
@@ -137,7 +148,18 @@ def _run_step(
     data_dir: str | os.PathLike[str] | None,
     results: dict[str, Any],
 ) -> dict[str, Any]:
-    """Run a step, and return its result with its CPU time."""
+    """Run one step, and remove its working files.
+
+    Args:
+        step: The step.
+        scale: The scale, whose settings take precedence over the options of the step.
+        folder: Folder of the replication.
+        data_dir: Folder with local copies of the data sets; None to download them.
+        results: Name of an earlier step -> its result.
+
+    Returns:
+        {"result": what the step returned, "cpu_seconds": its CPU time}.
+    """
     # The steps import torch, which a report does not need.
     from rightreasons.replicate import steps
 

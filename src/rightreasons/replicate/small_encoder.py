@@ -55,19 +55,25 @@ def make_small_encoder(
 
 
 def _select_pieces(tokenizer: Any, texts: Sequence[str]) -> list[int]:
-    """Return the numbers of the special tokens and of the word pieces of some texts."""
+    """Return the numbers of the special tokens and of the word pieces of some texts, ascending."""
     pieces = set(range(N_RESERVED))
-    for row in tokenizer(list(texts))["input_ids"]:
-        pieces.update(row)
+    for token_ids in tokenizer(list(texts))["input_ids"]:
+        pieces.update(token_ids)
     return sorted(pieces)
 
 
 def _cut_embeddings(model: Any, selected: Sequence[int]) -> None:
-    """Keep the embeddings of some word pieces."""
+    """Keep only the embeddings of some word pieces of a model, which is changed in place.
+
+    Args:
+        model: A BERT encoder.
+        selected: Numbers of the word pieces, in the order of the new embeddings.
+    """
     import torch
 
     embeddings = model.embeddings.word_embeddings
     make_embedding: Any = torch.nn.Embedding.from_pretrained
+    # They can be trained, as before.
     model.embeddings.word_embeddings = make_embedding(
         embeddings.weight.detach()[selected], freeze=False, padding_idx=embeddings.padding_idx
     )
@@ -75,14 +81,19 @@ def _cut_embeddings(model: Any, selected: Sequence[int]) -> None:
 
 
 def _renumber_vocabulary(file: Path, selected: Sequence[int]) -> None:
-    """Keep some pieces of a tokenizer, and number them in their order."""
+    """Keep only some word pieces of a saved tokenizer, and number them anew from 0.
+
+    Args:
+        file: tokenizer.json of a WordPiece tokenizer, which is overwritten.
+        selected: Old numbers of the word pieces, ascending. Their new numbers are their positions here, as
+            in the embeddings of the model.
+    """
     description = json.loads(file.read_text("utf-8"))
     vocabulary = description["model"]["vocab"]
-    kept_numbers = set(selected)
-    number_by_piece: dict[str, int] = {}
-    # A piece keeps its place among the selected ones, as the rows of the embeddings do.
+    selected_numbers = set(selected)
+    new_vocabulary: dict[str, int] = {}
     for piece, number in sorted(vocabulary.items(), key=lambda entry: entry[1]):
-        if number in kept_numbers:
-            number_by_piece[piece] = len(number_by_piece)
-    description["model"]["vocab"] = number_by_piece
+        if number in selected_numbers:
+            new_vocabulary[piece] = len(new_vocabulary)
+    description["model"]["vocab"] = new_vocabulary
     file.write_text(json.dumps(description, ensure_ascii=False), "utf-8")

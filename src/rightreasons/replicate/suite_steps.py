@@ -18,23 +18,28 @@ SUITE = "checklist_reading"
 
 
 def score_released_answers(work: Work) -> dict[str, Any]:
-    """Score the answers that CheckList released with its reading suite, test by test."""
-    # The answers are scored by our own rules; the released flags are what they are compared with.
+    """Score the answers that CheckList released with its reading suite, and compare with its own outcomes.
+
+    Returns:
+        `rows`: number of failed cases of each test, as released and by our rules; and `facts`: the number
+        of tests in which both are equal.
+    """
     suite = open_suite(SUITE, data_dir=work.data_dir, known_issues=False)
-    released = read_released_answers(work.data_dir)
+    test_by_name = read_released_answers(work.data_dir)
     answers = []
     for functionality in suite.functionalities:
         for case in functionality.cases:
-            answers += released[functionality.name].answers[case.id]
+            answers += test_by_name[functionality.name].answers[case.id]
 
     rows = []
     n_equal = 0
     for result in pass_rates(answers, suite.table(), outputs="texts").functionalities:
         n_failed = result.n_cases - result.n_passed
-        n_released = released[result.functionality].n_failed
+        n_released = test_by_name[result.functionality].n_failed
         n_equal += n_failed == n_released
         key = {"test": result.functionality, "type": result.test_type, "cases": result.n_cases}
         rows.append({"key": key, "figures": {"released": n_released, "ours": n_failed}})
+    # The released outcomes are flags of failure, by CheckList's own comparison.
     return {"rows": rows, "facts": {"n_equal": n_equal, "n_tests": len(rows)}}
 
 
@@ -73,12 +78,15 @@ def read_released_answers(
 
 
 def _list_answers(predictions: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the answers to each case of a test by the id of the case."""
+    """Return the id of each case of a test in `Suite` -> the released answers to its examples.
+
+    Args:
+        predictions: One entry per case: the answers to its examples, or the answer to its only example.
+    """
     answers = {}
-    # Cases are numbered in their order, as the ids of `Suite` are.
-    for number, row in enumerate(predictions):
-        # A test whose cases have one example has its answers in a flat list.
-        if isinstance(row, str):
-            row = [row]
-        answers[str(number)] = list(row)
+    # The ids of released cases are their numbers.
+    for number, case_answers in enumerate(predictions):
+        if isinstance(case_answers, str):
+            case_answers = [case_answers]
+        answers[str(number)] = list(case_answers)
     return answers

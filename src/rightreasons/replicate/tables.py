@@ -51,33 +51,50 @@ def write_tables(recipe: Recipe, scale: str, results: Mapping[str, Any], file: P
 def write_sentences(recipe: Recipe, results: Mapping[str, Any]) -> list[str]:
     """Fill the sentences of a recipe with the facts of its steps.
 
-    A template names a fact as {step.fact}, with the format of a number after a colon.
+    Args:
+        recipe: The recipe. A template names a fact as {step.fact}, with the format of a number after a
+            colon: "{train.p_value:.2f}".
+        results: Result of each step by its name, with its `facts`.
     """
     # The fields of `str.format` reach attributes, but no keys of a mapping with a format.
-    facts = {}
+    facts_by_step = {}
     for name, result in results.items():
-        facts[name] = SimpleNamespace(**result["facts"])
-    return [sentence.format(**facts).strip() for sentence in recipe.sentences]
+        facts_by_step[name] = SimpleNamespace(**result["facts"])
+    return [sentence.format(**facts_by_step).strip() for sentence in recipe.sentences]
 
 
 def write_table(recipe: Recipe, table: Table, results: Mapping[str, Any]) -> str:
-    """Write a table: a line per row and figure if there are printed figures, else a line per row."""
+    """Write a table in Markdown, with its heading.
+
+    If the paper's table is at hand as numbers, there is a line per row and figure, with the printed figure
+    next to ours. Otherwise there is a line per row of ours.
+
+    Args:
+        recipe: The recipe, with the printed tables.
+        table: The table.
+        results: Result of each step by its name.
+    """
     rows = results[table.step][table.rows]
     lines = [f"## {table.title}", ""]
-    # A table that is not at hand as numbers is ours alone.
     if table.printed is None:
         lines += _list_rows(table, rows)
     else:
         printed = recipe.printed[table.printed]
         lines += _compare_rows(table, printed["rows"], rows)
         lines += ["", f"Printed: {printed['source'].strip()}"]
+    # The reason why our figures differ comes last.
     if table.why:
         lines += ["", table.why.strip()]
     return "\n".join(lines)
 
 
 def _write_introduction(recipe: Recipe, scale: str) -> str:
-    """Write the head of the page: what is repeated, at which scale, and at what cost."""
+    """Write the head of the page: what is repeated, by which command, at what cost, and the definitions.
+
+    Args:
+        recipe: The recipe.
+        scale: Name of the scale of the results.
+    """
     command = f"rightreasons replicate {recipe.paper} --scale {scale}"
     paragraphs = [
         f"# {recipe.title}",
@@ -98,12 +115,17 @@ def _write_introduction(recipe: Recipe, scale: str) -> str:
 
 
 def _list_rows(table: Table, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a table of our figures alone."""
+    """Yield the lines of a Markdown table of our figures alone.
+
+    Args:
+        table: The table, with its columns of figures.
+        rows: Rows {"key": {heading: value}, "figures": {name: figure}} with the same keys, which are the
+            left columns.
+    """
     # A tiny model may know none of the words that a step inserts.
     if not rows:
         yield "There is nothing to show at this scale."
         return
-    # The rows of a step have the same keys, which are the headings of the left columns.
     headings = list(rows[0]["key"])
     for figure in table.figures:
         headings.append(figure.header)
@@ -121,20 +143,32 @@ def _list_rows(table: Table, rows: Sequence[Row]) -> Iterator[str]:
 def _compare_rows(
     table: Table, printed_rows: Sequence[Row], our_rows: Sequence[Row]
 ) -> Iterator[str]:
-    """Yield the lines of a table of printed figures next to ours, in the order of the paper."""
+    """Yield the lines of a Markdown table of printed figures next to ours, in the order of the paper.
+
+    Args:
+        table: The table; `match` has the keys that corresponding rows share.
+        printed_rows: Rows {"key": …, "figures": …} of the paper.
+        our_rows: Rows of ours. A row may correspond to several of the paper, and the reverse.
+    """
     yield _join_cells(COMPARED)
     yield _join_cells(["---"] * len(COMPARED))
-    # A row of ours may correspond to several printed ones: one model of ours, several of the paper.
     for printed in printed_rows:
         partners = _find_partners(printed, our_rows, table.match)
         for partner in partners:
             yield from _compare_figures(table, printed, partner)
+        # A printed row that we do not repeat is shown, too.
         if not partners:
             yield from _compare_figures(table, printed, None)
 
 
 def _compare_figures(table: Table, printed: Row, ours: Row | None) -> Iterator[str]:
-    """Yield a line for each figure that a printed row or one of ours has."""
+    """Yield a line for each figure that a printed row or our row has.
+
+    Args:
+        table: The table, with its columns of figures.
+        printed: A row of the paper.
+        ours: Our row; None if we do not repeat it.
+    """
     for figure in table.figures:
         printed_value = printed["figures"].get(figure.name)
         our_value = None
@@ -155,11 +189,16 @@ def _compare_figures(table: Table, printed: Row, ours: Row | None) -> Iterator[s
 
 
 def _find_partners(printed: Row, our_rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Return our rows that are about the same as a printed one."""
+    """Return our rows that correspond to a printed row: those with the same values of some keys.
+
+    Args:
+        printed: A row of the paper.
+        our_rows: Our rows.
+        keys: The keys; () if every row corresponds to it.
+    """
     partners = []
     for row in our_rows:
-        differing = [key for key in keys if row["key"].get(key) != printed["key"].get(key)]
-        if not differing:
+        if all(row["key"].get(key) == printed["key"].get(key) for key in keys):
             partners.append(row)
     return partners
 
@@ -173,17 +212,21 @@ def _describe_key(row: Row | None) -> str:
 
 
 def format_figure(value: Any, figure: Figure) -> str:
-    """Write a figure with its standard deviation over runs and its interval, where it has them.
+    """Write a figure with its standard deviation over runs and its interval, if it has them.
+
+    Args:
+        value: A number; or {"value": …} with `std`, or `low` and `high`; or None for a missing figure.
+        figure: The column, with its number of digits.
 
     Example:
         >>> format_figure({"value": 63.73, "std": 2.81}, Figure("overall", "overall"))
         '63.7 ± 2.8'
     """
-    parts = _parse_figure(value)
-    if parts["value"] is None:
+    numbers = _parse_figure(value)
+    if numbers["value"] is None:
         return MISSING
     digits = figure.digits
-    texts = {name: f"{number:.{digits}f}" for name, number in parts.items()}
+    texts = {name: f"{number:.{digits}f}" for name, number in numbers.items()}
     text = texts["value"]
     if "std" in texts:
         text += f" ± {texts['std']}"
@@ -193,13 +236,20 @@ def format_figure(value: Any, figure: Figure) -> str:
 
 
 def _format_difference(printed: Any, ours: Any, digits: int) -> str:
-    """Write our figure minus the printed one; "same" if both are equal as printed."""
+    """Write our figure minus the printed one; "same" if both are equal as printed.
+
+    Args:
+        printed: Figure of the paper, in a form of `format_figure`; None for a missing one.
+        ours: Our figure.
+        digits: Number of decimal places that the paper prints.
+    """
     printed_value = _parse_figure(printed)["value"]
     our_value = _parse_figure(ours)["value"]
     if printed_value is None or our_value is None:
         return MISSING
+    # The printed figure has no further digits, so that ours is rounded to as many.
     difference = round(our_value, digits) - round(printed_value, digits)
-    # The printed figure has no further digits, so that equal roundings are all there is to compare.
+    # The difference of two rounded numbers is not exactly a multiple of the last digit.
     if abs(difference) < 0.5 * 10**-digits:
         return "same"
     return f"{difference:+.{digits}f}"

@@ -23,11 +23,18 @@ FIGURES = {"f1": 100, "shortcut_rate": 100, "excess": 100, "shortcut_tradeoff": 
 
 
 def measure_paradox(work: Work) -> dict[str, Any]:
-    """Fine-tune each model on each task, and measure calibration and shortcuts (Table 3)."""
+    """Fine-tune each model on each task, and measure calibration and shortcuts (Table 3).
+
+    Returns:
+        `rows`: figures by task and model; and `facts`: the number of rows in which shortcut tokens are more
+        frequent in the attributions than their frequency explains.
+    """
     rows = []
     for task, source in work.settings["tasks"].items():
-        rows += _measure_task(work, task, source)
-    # Sentences quote in how many rows the rate is more than frequent tokens would give.
+        for model_name, path in work.models.items():
+            figures = _measure_model(work, task, source, model_name, path)
+            rows.append({"key": {"task": task, "model": model_name}, "figures": figures})
+    # Sentences quote this number.
     n_excess = 0
     for row in rows:
         n_excess += row["figures"]["excess"]["value"] > 0
@@ -35,9 +42,14 @@ def measure_paradox(work: Work) -> dict[str, Any]:
 
 
 def measure_corrections(work: Work) -> dict[str, Any]:
-    """Measure tasks once more with the known issues of their data corrected, in addition to the released data."""
+    """Measure some tasks again with the known issues of their data corrected, next to the released data.
+
+    Returns:
+        `rows`: figures by task and state of the data; and `facts`: the figures of both states, and a
+        sentence on the changes.
+    """
     released_rows = work.results[work.settings["released"]]["rows"]
-    # What the correction changes is the same question for every model, so that one is enough.
+    # One model suffices, because the correction is about the data.
     model_name, path = next(iter(work.models.items()))
     rows = []
     facts: dict[str, Any] = {}
@@ -50,7 +62,7 @@ def measure_corrections(work: Work) -> dict[str, Any]:
             rows.append({"key": {**key, "data": data}, "figures": figures})
 
         changes.append(_describe_correction(task, released, corrected))
-        # Pages quote the figures that both have.
+        # A figure may be undefined in one of the states.
         for name in FIGURES:
             if name in released and name in corrected:
                 facts[f"{task}_{name}"] = released[name]["value"]
@@ -64,7 +76,11 @@ def measure_corrections(work: Work) -> dict[str, Any]:
 
 
 def _find_figures(rows: list[dict[str, Any]], key: dict[str, str]) -> dict[str, Any]:
-    """Return the figures of the row with a key."""
+    """Return the figures of the row with a key, such as {"task": "sst2", "model": "BERT"}.
+
+    Raises:
+        KeyError: If there is no such row.
+    """
     for row in rows:
         if row["key"] == key:
             figures: dict[str, Any] = row["figures"]
@@ -77,28 +93,21 @@ def _describe_correction(
     released: dict[str, Any],
     corrected: dict[str, Any],
 ) -> str:
-    """Return what the correction of a task changes, as a part of a sentence."""
-    template = (
-        "on {task}, F1 is {f1:.1f} % instead of {released_f1:.1f} % "
-        "and P_sc is {rate:.1f} % instead of {released_rate:.1f} %"
-    )
-    return template.format(
-        task=task,
-        f1=corrected["f1"]["value"],
-        released_f1=released["f1"]["value"],
-        rate=corrected["shortcut_rate"]["value"],
-        released_rate=released["shortcut_rate"]["value"],
-    )
+    """Describe what the correction of a task changes, as a clause of a sentence.
 
-
-def _measure_task(work: Work, task: str, source: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fine-tune each model on a task with each seed, and return a row of figures per model."""
-    rows = []
-    for model_name, path in work.models.items():
-        key = {"task": task, "model": model_name}
-        figures = _measure_model(work, task, source, model_name, path)
-        rows.append({"key": key, "figures": figures})
-    return rows
+    Args:
+        task: Name of the task.
+        released: Figure -> {"value": percent} on the data as released.
+        corrected: Figure -> {"value": percent} on the corrected data.
+    """
+    f1 = corrected["f1"]["value"]
+    released_f1 = released["f1"]["value"]
+    rate = corrected["shortcut_rate"]["value"]
+    released_rate = released["shortcut_rate"]["value"]
+    return (
+        f"on {task}, F1 is {f1:.1f} % instead of {released_f1:.1f} % "
+        f"and P_sc is {rate:.1f} % instead of {released_rate:.1f} %"
+    )
 
 
 def _measure_model(
@@ -108,7 +117,18 @@ def _measure_model(
     model_name: str,
     path: str,
 ) -> dict[str, Any]:
-    """Fine-tune a model on a task with each seed, and return its figures."""
+    """Fine-tune a model on a task with each seed, and return the mean and deviation of its figures.
+
+    Args:
+        work: The work of the step.
+        task: Name of the task.
+        source: Entry of the task in the recipe, as in `_load_texts`.
+        model_name: Name of the model in the recipe.
+        path: Its path or hub id.
+
+    Returns:
+        Figure -> {"value": mean over seeds, "std": deviation}.
+    """
     records = []
     for seed in work.seeds:
         records.append(_measure_run(work, task, source, model_name, path, seed))
@@ -116,7 +136,14 @@ def _measure_model(
 
 
 def _average_records(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return each figure of a model as its mean and deviation over seeds."""
+    """Return the mean and the deviation over seeds of each figure of `FIGURES`.
+
+    Args:
+        records: Figure -> value, None if it is undefined, for each seed.
+
+    Returns:
+        Figure -> {"value": mean, "std": deviation}. A figure that is undefined for all seeds is left out.
+    """
     figures = {}
     for name, factor in FIGURES.items():
         # The trade-off is undefined for a model without shortcut-cued predictions.
@@ -134,10 +161,24 @@ def _measure_run(
     path: str,
     seed: int,
 ) -> dict[str, Any]:
-    """Fine-tune once, and return the figures of the model on the test items."""
+    """Fine-tune a model on a task once, and measure it on the test items.
+
+    Args:
+        work: The work of the step.
+        task: Name of the task.
+        source: Entry of the task in the recipe, as in `_load_texts`.
+        model_name: Name of the model in the recipe.
+        path: Its path or hub id.
+        seed: Seed of the training.
+
+    Returns:
+        Figure -> value; None if it is undefined.
+    """
     train = work.sample(_load_texts(work, source, "train"), work.settings["n_train"])
     test = work.sample(_load_texts(work, source, "test"), work.settings["n_test"])
     folder = work.folder / model_name / task / f"seed-{seed}"
+    # Each model has its own training options: fewer layers need larger steps to learn at all.
+    training = work.settings["training"][model_name]
     trained = fine_tune(
         work.prepare_model(path, train, folder / "untrained", seed),
         train.select_columns(["text", "label"]),
@@ -145,13 +186,12 @@ def _measure_run(
         seed=seed,
         checkpoint_steps=0,
         progress=False,
-        # Fewer layers need larger steps to learn at all.
-        **work.settings["training"][model_name],
+        **training,
     )
     classifier = load_classifier(trained.folder)
     attribution = work.settings.get("attribution", {})
     protocol = get_protocol(work.settings["protocol"], **attribution)
-    # The head of a label has the tokenizer's own pieces, as in the released code.
+    # The tokens that predict a label in the training texts, as the classifier's tokenizer splits them.
     heads = rank_training_heads(
         train["text"][:],
         np.array(train["label"][:]),

@@ -58,7 +58,11 @@ class Work:
         return models
 
     def _open_packaged(self, name: str) -> str:
-        """Return the folder of the packaged encoder, or of its first layers if the scale says so."""
+        """Return the folder of the packaged encoder, or of its first layers if the scale limits them.
+
+        Args:
+            name: Name of the model in the recipe.
+        """
         encoder = demo_encoder()
         n_layers = self.settings.get("first_layers", {}).get(name)
         if n_layers is None:
@@ -68,10 +72,11 @@ class Work:
         return str(make_small_encoder(encoder, folder, None, n_layers))
 
     def prepare_model(self, path: str, train: datasets.Dataset, folder: Path, seed: int) -> str:
-        """Return what a training begins with: a pretrained model, or a new network for these texts.
+        """Return the path of the model from which a training starts.
 
         Args:
-            path: Path or hub id, or `GLOVE_CNN`.
+            path: Path or hub id of a pretrained model, which is returned; or `GLOVE_CNN` for a new network
+                over the words of the training texts.
             train: Training items, with `text` and `label`.
             folder: Folder of the new network.
             seed: Seed of its weights.
@@ -88,10 +93,16 @@ class Work:
         return str(network)
 
     def load(self, name: str, config: str | None, split: str, **options: Any) -> datasets.Dataset:
-        """Load a split of a data set, with options of the data set."""
-        # The papers used the files as released, so known issues are corrected only on demand.
+        """Load a split of a data set as the paper had it, without corrections of known issues.
+
+        Args:
+            name: Name of the data set.
+            config: Configuration; None for the first one.
+            split: Name of the split.
+            **options: Options of `load_dataset`, such as `known_issues=True`.
+        """
         options.setdefault("known_issues", False)
-        # A named split is one table, and not a mapping of splits.
+        # With a split, the result is one table, and not a mapping of splits.
         data: Any = load_dataset(
             name,
             config,
@@ -106,13 +117,13 @@ class Work:
 
         Args:
             file: Its path below the folder of the data sets.
-            url: Where it is downloaded from, if it is not there.
+            url: Address from which it is downloaded if there is no local copy.
         """
         if self.data_dir is not None:
             path = Path(self.data_dir) / file
             if path.is_file():
                 return path
-        # A failed download names the address, and the manager keeps what it has downloaded.
+        # The manager keeps what it has downloaded. Its errors name the address.
         return Path(datasets.DownloadManager().download(url))
 
     def sample(self, data: datasets.Dataset, n_items: int | None) -> datasets.Dataset:

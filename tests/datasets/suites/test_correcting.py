@@ -106,6 +106,24 @@ def test_a_users_table_corrects_a_users_suite(tmp_path):
     assert [case.labels for case in open_suite(file).cases()] == [(1,), (1,)]
 
 
+def test_the_entries_of_a_paper_in_a_users_table_can_be_left_out(tmp_path):
+    cases = [Case("0", texts("a"), (1,)), Case("1", texts("b"), (1,))]
+    file = make_suite("MFT", {"name": "equal"}, cases).write(tmp_path / "suite.jsonl")
+    table = tmp_path / "issues.yaml"
+    table.write_text(
+        "- {kind: wrong, test: test, ids: [0], action: relabel, to: 0, paper: theirs}\n"
+        "- {kind: wrong, test: test, ids: [1], action: relabel, to: 0}\n",
+        "utf-8",
+    )
+
+    corrected = open_suite(file, known_issues=table, paper_labels=False)
+
+    assert [case.labels for case in corrected.cases()] == [(1,), (0,)]
+    for paper_labels in (None, True):
+        corrected = open_suite(file, known_issues=table, paper_labels=paper_labels)
+        assert [case.labels for case in corrected.cases()] == [(0,), (0,)]
+
+
 def test_repeated_cases_are_one_cluster():
     cases = [Case(str(number), texts(word), (0,)) for number, word in enumerate("abacb")]
 

@@ -188,30 +188,31 @@ def compare_averages(plans: Sequence[Plan]) -> list[AverageScore]:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
         Learning", TACL, Table 3 (column Avg); Yeh (2000) for the test.
     """
-    # Names of seeds and functionalities may be the same in several tasks: the plan tells them apart.
+    # (configuration, method) -> its pairs with IID, and task -> the mean G of each seed. Several tasks
+    # may have the same names, so that a task is called by the number of its plan.
     pairs: dict[tuple[str, str], list[GeneralizationPair]] = {}
-    averages: dict[tuple[str, str], dict[str, list[float]]] = {}
+    seed_means: dict[tuple[str, str], dict[str, list[float]]] = {}
     for number, plan in enumerate(plans):
         task = str(number)
         for row, row_pairs, average in _pair_complete_rows(plan, task):
             key = (row.run.configuration, row.run.method)
             pairs.setdefault(key, []).extend(row_pairs)
-            averages.setdefault(key, {}).setdefault(task, []).append(average)
+            seed_means.setdefault(key, {}).setdefault(task, []).append(average)
 
-    # A mean over some of the tasks would not compare with one over all.
     scores = []
-    for (configuration, method), by_task in averages.items():
-        if len(by_task) < len(plans):
+    for (configuration, method), means_by_task in seed_means.items():
+        # A mean over some of the tasks would not compare with one over all.
+        if len(means_by_task) < len(plans):
             continue
         test = compare_average_generalization(pairs[configuration, method], seed=SHUFFLE_SEED)
         # Every task counts once, also if it has fewer finished seeds.
-        task_means = [float(np.mean(values)) for values in by_task.values()]
+        task_means = [float(np.mean(values)) for values in means_by_task.values()]
         scores.append(
             AverageScore(
                 configuration=configuration,
                 method=method,
-                n_tasks=len(by_task),
-                n_seeds=sum(map(len, by_task.values())),
+                n_tasks=len(means_by_task),
+                n_seeds=sum(map(len, means_by_task.values())),
                 average=float(np.mean(task_means)),
                 difference=test.difference,
                 p_value=test.p_value,
@@ -223,7 +224,17 @@ def compare_averages(plans: Sequence[Plan]) -> list[AverageScore]:
 def _pair_complete_rows(
     plan: Plan, task: str
 ) -> Iterator[tuple[_Row, list[GeneralizationPair], float]]:
-    """Yield each row with all four settings, its pairs with IID, and its mean G."""
+    """Yield the rows of a plan that have all four settings, each with its comparison with IID.
+
+    A row is a configuration, method and seed. Rows whose IID model is not finished are left out.
+
+    Args:
+        plan: The plan.
+        task: Name of the task for the pairs.
+
+    Yields:
+        The row, its pairs of outcomes with IID (one per setting), and its mean G over the settings.
+    """
     rows = _gather_rows(plan, _get_results(plan))
     _, names = _select_functionalities(rows)
     ranges = _find_case_ranges(plan)
@@ -251,16 +262,27 @@ def _get_results(plan: Plan) -> dict[str, Stored]:
 
 
 def _gather_rows(plan: Plan, results: Mapping[str, Stored]) -> list[_Row]:
-    """Return one row per configuration, method and seed with a finished setting."""
+    """Group the runs of a plan by configuration, method and seed.
+
+    Args:
+        plan: The plan.
+        results: Key of a finished run -> its stored result.
+
+    Returns:
+        One row per group with at least one setting whose runs are all finished.
+
+    Raises:
+        ValueError: If two methods ended with the same weights.
+    """
     runs_by_row: dict[tuple[str, str, int], list[PlannedRun]] = {}
     for run in plan.runs:
         runs_by_row.setdefault((run.configuration, run.method, run.seed), []).append(run)
     _check_methods_differ(runs_by_row, results)
 
-    # A row without a finished setting has nothing to show yet.
     rows = []
     for runs in runs_by_row.values():
         row = _Row(runs, results)
+        # Without a finished setting, there is nothing to show yet.
         if row.rates:
             rows.append(row)
     return rows
@@ -270,8 +292,18 @@ def _check_methods_differ(
     runs_by_row: Mapping[tuple[str, str, int], Sequence[PlannedRun]],
     results: Mapping[str, Stored],
 ) -> None:
-    """Check that no method ended with the same weights as another one, or as none, in all runs."""
-    digests_by_row: dict[tuple[str, str, int], tuple[str | None, ...]] = {}
+    """Check that no method ended with the weights of another method, or of no training, in all runs.
+
+    Args:
+        runs_by_row: (configuration, method, seed) -> its runs.
+        results: Key of a finished run -> its stored result, with digests of the weights before and after
+            the training.
+
+    Raises:
+        ValueError: If one did.
+    """
+    # (configuration, seed) -> method -> digest of the weights of each run.
+    digests_by_group: dict[tuple[str, int], dict[str, tuple[str | None, ...]]] = {}
     for (configuration, method, seed), runs in runs_by_row.items():
         if configuration == "IID":
             continue
@@ -284,45 +316,51 @@ def _check_methods_differ(
                 f"Expected the method {method!r} to change weights, but after {configuration} with "
                 f"seed {seed} all are as before."
             )
-        # Runs that are not finished are None in both rows.
-        digests = tuple(map(_get_weights, map(results.get, _list_keys(runs))))
-        for (
-            earlier_configuration,
-            partner,
-            earlier_seed,
-        ), partner_digests in digests_by_row.items():
-            is_same_row = (earlier_configuration, earlier_seed) == (configuration, seed)
-            if is_same_row and digests == partner_digests:
+        digests = _list_weights(runs, results)
+        digests_by_method = digests_by_group.setdefault((configuration, seed), {})
+        for partner, partner_digests in digests_by_method.items():
+            if digests == partner_digests:
                 raise ValueError(
                     f"Expected the methods {partner!r} and {method!r} to train differently, but all "
                     f"runs of {configuration} with seed {seed} ended with the same weights: leave "
                     "one of them out of the plan."
                 )
-        digests_by_row[configuration, method, seed] = digests
+        digests_by_method[method] = digests
 
 
-def _list_keys(runs: Sequence[PlannedRun]) -> list[str]:
-    """Return the keys of some runs."""
-    return [run.key for run in runs]
-
-
-def _get_weights(result: Stored | None) -> str | None:
-    """Return the digest of a run's trained weights; None if the run is not finished."""
-    return None if result is None else result["weights"]
+def _list_weights(
+    runs: Sequence[PlannedRun], results: Mapping[str, Stored]
+) -> tuple[str | None, ...]:
+    """Return the digest of the trained weights of each run; None for a run that is not finished."""
+    digests: list[str | None] = []
+    for run in runs:
+        digest = None
+        if run.key in results:
+            digest = results[run.key]["weights"]
+        digests.append(digest)
+    return tuple(digests)
 
 
 def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str, ...]]:
-    """Return all functionalities, and those whose pass rate is defined in every setting."""
-    tables: list[Mapping[str, float | None]] = []
+    """Return the functionalities of some rows, and those by which the rows can be compared.
+
+    Args:
+        rows: Rows with their pass rates by setting and functionality.
+
+    Returns:
+        The names of all functionalities in the suite's order, and of those whose pass rate is defined
+        in every setting of every row.
+    """
+    rates_of_settings: list[Mapping[str, float | None]] = []
     for row in rows:
-        tables.extend(row.rates.values())
-    # The order is that of the suite, which a set would lose.
+        rates_of_settings.extend(row.rates.values())
+    # A dictionary keeps the order of the suite, which a set would lose.
     names: dict[str, None] = {}
-    for rates in tables:
+    for rates in rates_of_settings:
         names.update(dict.fromkeys(rates))
     fixed_names = []
     for name in names:
-        if all(rates.get(name) is not None for rates in tables):
+        if all(rates.get(name) is not None for rates in rates_of_settings):
             fixed_names.append(name)
     return list(names), tuple(fixed_names)
 
@@ -336,7 +374,7 @@ def _score_rows(
 
 
 def _find_baselines(rows: Sequence[_Row]) -> dict[int, _Row]:
-    """Return the IID row of each seed: differences are between trainings from the same seed."""
+    """Return seed -> its IID row, with which the other rows of the seed are compared."""
     baselines = {}
     for row in rows:
         if row.run.configuration == "IID":
@@ -356,12 +394,19 @@ class _Row:
     """
 
     def __init__(self, runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> None:
+        """Select the results and pass rates of the settings whose runs are all finished.
+
+        Args:
+            runs: All runs of the configuration, method and seed.
+            results: Key of a finished run -> its stored result.
+        """
         self.run = runs[0]
         self.whole: Stored | None = None
         self.results = []
         for run in runs:
             if run.key in results:
                 self.results.append(results[run.key])
+                # The partition "seen" holds out nothing.
                 if run.partition == "seen":
                     self.whole = results[run.key]
 
@@ -373,33 +418,37 @@ class _Row:
                 continue
             # A model that never saw the suite holds nothing out: it is the standard.
             setting = "standard" if self.run.configuration == "IID" else partition
-            self.scorers[setting] = _find_scorers(members, results)
+            scorers = _find_scorers(members, results)
             rates = {}
-            for name, result in self.scorers[setting].items():
+            for name, result in scorers.items():
                 rates[name] = result["pass_rates"][name]
+            self.scorers[setting] = scorers
             self.rates[setting] = rates
 
     def score(
         self, names: Sequence[str], baseline: _Row | None, ranges: Mapping[str, slice]
     ) -> PlanScores:
-        """Score the row over some functionalities, and compare it with the IID row.
+        """Compute the G scores of the row over some functionalities, and compare them with those of IID.
 
         Args:
             names: Functionalities whose pass rates are defined.
-            baseline: The IID row with the same seed; None if it is not finished.
-            ranges: Cases of each functionality among the stored outcomes.
+            baseline: The IID row with the same seed; None for no comparison.
+            ranges: Functionality -> slice of its cases among the stored outcomes; {} if a plan of an earlier
+                version has none, so that nothing can be compared.
         """
-        iid_score = None if self.whole is None else float(self.whole["iid_accuracy"])
         rates_by_setting = {}
         for setting, rates in self.rates.items():
             rates_by_setting[setting] = [rates[name] for name in names]
+        iid_score = None
+        iid_f1 = None
+        if self.whole is not None:
+            iid_score = float(self.whole["iid_accuracy"])
+            iid_f1 = self.whole.get("iid_f1")
         result = generalization_score(rates_by_setting, iid_score or 0.0)
-        scores = {} if iid_score is None else result.scores
-        setting_scores = [scores[setting] for setting in PARTITIONS if setting in scores]
-        # A mean over some settings would not compare with one over all.
-        average = None
-        if len(setting_scores) == len(PARTITIONS):
-            average = float(np.mean(setting_scores))
+        # Without the model of the whole suite, there is no score on independent data, and so no G.
+        scores = {}
+        if iid_score is not None:
+            scores = result.scores
 
         baseline_result = None
         if baseline is not None and baseline is not self:
@@ -424,13 +473,13 @@ class _Row:
             iid_score=iid_score,
             suite_scores=result.suite_scores,
             scores=scores,
-            average=average,
+            average=_average_settings(scores),
             pass_rates=self.rates,
             differences=differences,
             p_values=p_values,
             n_runs=len(self.results),
             n_unchanged=n_unchanged,
-            iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
+            iid_f1=iid_f1,
             negative_transfer=losses,
         )
 
@@ -441,16 +490,17 @@ class _Row:
         ranges: Mapping[str, slice],
         task: str = "",
     ) -> dict[str, GeneralizationPair]:
-        """Return the outcomes of this row and of the IID model by setting.
+        """Pair the outcomes of this row with those of the IID model, for a paired test.
 
         Args:
             baseline: Result of the IID model with the same seed.
             names: Functionalities whose pass rates are defined.
-            ranges: Cases of each functionality among the stored outcomes.
+            ranges: Functionality -> slice of its cases among the stored outcomes.
             task: Name of the task, if there are several.
 
         Returns:
-            The pairs; none if the model of the whole suite is not finished.
+            Setting -> outcomes of both on independent data and on each functionality; {} if the model of
+            the whole suite is not finished.
         """
         if self.whole is None:
             return {}
@@ -462,14 +512,24 @@ class _Row:
             for name in names:
                 cases = ranges[name]
                 passed = outcomes(scorers[name]["passed"][cases])
-                suites.append((passed, outcomes(baseline["passed"][cases])))
+                baseline_passed = outcomes(baseline["passed"][cases])
+                suites.append((passed, baseline_passed))
             pairs[setting] = GeneralizationPair(iid=iid, suites=suites, task=task)
         return pairs
 
     def _compare(
         self, baseline: Stored, pairs: Mapping[str, GeneralizationPair]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return the differences of the G scores to those of IID, and the p-values."""
+        """Test the accuracy on independent data, and the G of each setting, against IID.
+
+        Args:
+            baseline: Result of the IID model with the same seed.
+            pairs: Setting -> outcomes of this row and of IID, from `make_pairs`.
+
+        Returns:
+            Setting -> G minus that of IID; and "iid" and each setting -> p-value. Both are {} if the model of
+            the whole suite is not finished.
+        """
         differences: dict[str, float] = {}
         p_values: dict[str, float] = {}
         if self.whole is None:
@@ -485,18 +545,36 @@ class _Row:
         return differences, p_values
 
 
+def _average_settings(scores: Mapping[str, float]) -> float | None:
+    """Return the mean G over the settings of `PARTITIONS`; None if one of them is missing."""
+    # A mean over some settings would not compare with one over all.
+    if not set(PARTITIONS) <= scores.keys():
+        return None
+    return float(np.mean([scores[setting] for setting in PARTITIONS]))
+
+
 def _find_losses(names: Sequence[str], pair: GeneralizationPair) -> list[NegativeTransfer]:
-    """Return the functionalities on which the model that held them out is worse than IID."""
+    """Return the functionalities on which the model that held them out is significantly worse than IID.
+
+    Args:
+        names: Functionalities.
+        pair: Outcomes of the model and of IID, with one pair in `suites` per functionality.
+    """
     standard = {}
     held_out = {}
-    for name, (outcomes_of_row, outcomes_of_iid) in zip(names, pair.suites, strict=True):
-        held_out[name] = outcomes_of_row
-        standard[name] = outcomes_of_iid
+    for name, (own_outcomes, iid_outcomes) in zip(names, pair.suites, strict=True):
+        held_out[name] = own_outcomes
+        standard[name] = iid_outcomes
     return find_negative_transfer(standard, held_out)
 
 
 def _find_scorers(runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Return the result of the run that scores each functionality: the one that held it out."""
+    """Return functionality -> the result that scores it: that of the run which held it out of training.
+
+    Args:
+        runs: Finished runs of one partition. A run that holds out nothing scores all functionalities.
+        results: Key of a run -> its stored result.
+    """
     scorers = {}
     for run in runs:
         result = results[run.key]
@@ -507,7 +585,10 @@ def _find_scorers(runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> 
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:
-    """Read outcomes as a runner writes them: 1, 0, - if undefined, and . if not evaluated.
+    """Convert stored outcomes to numbers: a letter of 1, 0, - (undefined) or . (not evaluated) per case.
+
+    Returns:
+        (C,) 1, 0, or NaN for the other letters.
 
     Example:
         >>> outcomes("1-0.").tolist()
@@ -521,7 +602,13 @@ def outcomes(letters: str) -> NDArray[np.float64]:
 
 
 def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
-    """Return whether two models agree on every evaluated case and every independent item."""
+    """Return whether a model agrees with the IID model on every independent item and every case.
+
+    Args:
+        result: Stored result of the model, with one letter per outcome. Cases that it did not evaluate
+            are not compared.
+        baseline: Stored result of the IID model; None, or without outcomes, for False.
+    """
     if baseline is None or "passed" not in baseline:
         return False
     if result["iid_right"] != baseline["iid_right"]:
@@ -534,11 +621,16 @@ def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
 
 
 def _find_case_ranges(plan: Plan) -> dict[str, slice]:
-    """Return the range of each functionality's cases among the outcomes, in the suite's order."""
+    """Return functionality -> slice of its cases among the stored outcomes of a run.
+
+    Outcomes are stored as one text with a letter per case, in the suite's order. {} for a plan of an
+    earlier version.
+    """
     counts = plan.settings.get("n_cases", [])
     functionalities = plan.settings.get("functionalities", [])
     ranges = {}
     start = 0
+    # A functionality is stored with its name, its class and its test type.
     for (name, *_), count in zip(functionalities, counts, strict=True):
         ranges[name] = slice(start, start + count)
         start += count
@@ -546,25 +638,37 @@ def _find_case_ranges(plan: Plan) -> dict[str, slice]:
 
 
 def _gives_one_answer(result: Stored) -> bool:
-    """Return whether a model gives one answer.
+    """Return whether a model predicts one class for over 90 % of the independent items.
 
     The paper finds such a model: it was trained on INV and DIR tests alone, which one answer passes.
+
+    Args:
+        result: Stored result of a run. One for reading, whose answers are texts, has no such share.
     """
     share = result.get("iid_predicted_negative")
     if share is None:
         return False
+    # The share is that of class 0: nearly none is as extreme as nearly all.
     return not 1 - MAX_SHARE_OF_ONE_ANSWER <= share <= MAX_SHARE_OF_ONE_ANSWER
 
 
 def _describe_degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
-    """Return the row of a run whose model gives one answer."""
-    # A model that gives one answer passes the tests whose label it is, and all of INV.
+    """Return what `CollectedScores.degenerate` lists of a run whose model gives one answer.
+
+    Args:
+        run: The run.
+        result: Its stored result.
+    """
+    # The pass rate is that of the functionalities that were held out, or of all.
     rates = []
     for name in run.held_out or result["pass_rates"]:
         rate = result["pass_rates"][name]
         # An expectation that applies to no case has no rate.
         if rate is not None:
             rates.append(rate)
+    mean_rate = None
+    if rates:
+        mean_rate = float(np.mean(rates))
     return {
         "configuration": run.configuration,
         "method": run.method,
@@ -574,5 +678,5 @@ def _describe_degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
         "called_class_0": result["iid_predicted_negative"],
         "iid_accuracy": result["iid_accuracy"],
         "mean_confidence": result["mean_confidence"],
-        "pass_rate": float(np.mean(rates)) if rates else None,
+        "pass_rate": mean_rate,
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -95,7 +96,15 @@ class Items:
         targets: NDArray[np.float64],
         environments: tuple[str, ...],
     ) -> Items:
-        """Make items of (n, 6) numbers, of which each row is an `ItemRow`."""
+        """Make items from a table with one row per item.
+
+        Args:
+            texts: N texts.
+            text_pairs: N second texts, or None.
+            rows: (n, 6) numbers, of which each row is an `ItemRow`.
+            targets: (n, C) target probabilities; 0 for pairs.
+            environments: Names of the environments.
+        """
         originals, versions, n_changed, rules, case_types, environment_numbers = rows.T
         return cls(
             texts,
@@ -140,11 +149,22 @@ class Target:
 
 
 def describe(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
-    """Return the distinct texts of a step, and the columns of its items for losses and methods."""
+    """Describe a batch of items for a model and its losses.
+
+    Args:
+        items: All items.
+        step: b items of the batch, each with the number of the text that it shows: its own for a labeled
+            item, a changed version for a pair.
+
+    Returns:
+        (t,) numbers of the distinct texts of the batch, which the model reads. And one tensor per column
+        of the batch: `first` and `second`, (b,) positions in these texts of the own text of each item and
+        of the shown one; `targets` (b, C); `rule` and `environment`, (b,).
+    """
     table = np.array(step, dtype=np.int64)
     rows = table[:, 0]
     displayed = table[:, 1]
-    # A labeled item shows its own text, which a model then reads once.
+    # A text that occurs several times is read once: both texts of a labeled item are the same.
     text_numbers = np.concatenate((items.first[rows], displayed))
     texts, positions = np.unique(text_numbers, return_inverse=True)
     return texts, {
@@ -161,7 +181,7 @@ CLASSES = Target(describe, lambda outputs: outputs.logits, class_losses)
 
 
 def join_items(first: Items, second: Items) -> Items:
-    """Concatenate the items of two sources; their environments stay separate.
+    """Concatenate the items of two sources; their texts and environments stay separate.
 
     Raises:
         ValueError: If one source has pairs of texts and the other has not.
@@ -174,15 +194,15 @@ def join_items(first: Items, second: Items) -> Items:
     if first.text_pairs is not None and second.text_pairs is not None:
         text_pairs = first.text_pairs + second.text_pairs
 
-    # Numbers of texts and environments of the second source continue those of the first one.
-    shifts = {
+    # Columns of the second source that number texts or environments continue those of the first one.
+    shift_by_column = {
         "first": len(first.texts),
         "changed": len(first.texts),
         "environment": len(first.environments),
     }
     columns = {}
     for name in _COLUMNS:
-        shifted = getattr(second, name) + shifts.get(name, 0)
+        shifted = getattr(second, name) + shift_by_column.get(name, 0)
         columns[name] = np.concatenate((getattr(first, name), shifted))
     return Items(
         texts=first.texts + second.texts,
@@ -218,9 +238,10 @@ def plan_steps(
     check_count(batch_size, "batch_size")
     if not len(items):
         raise ValueError("Expected items to train on, but everything is held out.")
+    # The second number separates this stream from others with the same seed.
     rng = np.random.default_rng([seed, 7])
-    source_of_item = items.type if objective == "mean" else items.environment
     # The plain methods mix functionalities, but not types, whose losses differ.
+    source_of_item = items.type if objective == "mean" else items.environment
     sources = []
     for number in np.unique(source_of_item):
         members = np.flatnonzero(source_of_item == number)
@@ -240,7 +261,15 @@ def plan_steps(
 
 
 def _draw_joint_batches(sources: Sequence[_Source], n_steps: int) -> list[NDArray[np.int64]]:
-    """Return batches that have items of every source."""
+    """Return batches that each join the next batch of every source.
+
+    Args:
+        sources: The sources, such as the environments of the items.
+        n_steps: Number of batches.
+
+    Returns:
+        Numbers of the items of each batch.
+    """
     batches = []
     for _ in range(n_steps):
         batches.append(np.concatenate([source.draw() for source in sources]))
@@ -250,7 +279,16 @@ def _draw_joint_batches(sources: Sequence[_Source], n_steps: int) -> list[NDArra
 def _draw_epochs(
     sources: Sequence[_Source], n_steps: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Return the batches of all sources in random order, epoch after epoch."""
+    """Return the batches of all sources in random order, epoch after epoch.
+
+    Args:
+        sources: The sources. An epoch has each of their items once.
+        n_steps: Number of batches; the last epoch may be incomplete.
+        rng: Random generator.
+
+    Returns:
+        Numbers of the items of each batch.
+    """
     batches: list[NDArray[np.int64]] = []
     while len(batches) < n_steps:
         epoch: list[NDArray[np.int64]] = []
@@ -263,7 +301,17 @@ def _draw_epochs(
 def _draw_sources(
     sources: Sequence[_Source], n_steps: int, n_sources: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """Return batches of random sources, which differ within each round of `n_sources` batches."""
+    """Return batches of random sources.
+
+    Args:
+        sources: The sources, such as the environments of the items.
+        n_steps: Number of batches.
+        n_sources: Number of consecutive batches that are of different sources.
+        rng: Random generator.
+
+    Returns:
+        Numbers of the items of each batch.
+    """
     order: list[int] = []
     while len(order) < n_steps:
         order.extend(rng.choice(len(sources), size=n_sources, replace=False).tolist())
@@ -280,13 +328,23 @@ class _Source:
     def __init__(
         self, members: NDArray[np.intp], items: Items, batch_size: int, rng: np.random.Generator
     ) -> None:
+        """Choose the size of the batches.
+
+        Args:
+            members: Numbers of the items of the source.
+            items: All items.
+            batch_size: Maximum number of texts per batch.
+            rng: Random generator, which shuffles each epoch.
+        """
         has_pairs = bool((items.n_changed[members] > 0).any())
         self._members = members
         self._rng = rng
-        # A pair has two texts.
-        self._size = max(1, batch_size // 2) if has_pairs else batch_size
-        self.n_batches = -(-len(members) // self._size)
-        # In reverse, so that the next batch is popped from the end.
+        self._size = batch_size
+        if has_pairs:
+            # A pair has two texts.
+            self._size = max(1, batch_size // 2)
+        self.n_batches = math.ceil(len(members) / self._size)
+        # Batches of the current epoch in reverse, so that the next one is popped from the end.
         self._remaining: list[NDArray[np.int64]] = []
 
     def draw_epoch(self) -> list[NDArray[np.int64]]:
@@ -302,11 +360,20 @@ class _Source:
 
 
 def _draw_texts(items: Items, batch: NDArray[np.int64], rng: np.random.Generator) -> Step:
-    """Return the items of a batch with a random version of each pair."""
-    counts = items.n_changed[batch]
-    # A labeled item takes a draw too, and shows its own text.
-    versions = items.changed[batch] + rng.integers(0, np.maximum(counts, 1))
-    texts = np.where(counts > 0, versions, items.first[batch])
+    """Draw the text that each item of a batch shows: a random changed version of a pair.
+
+    Args:
+        items: All items.
+        batch: (b,) numbers of the items.
+        rng: Random generator.
+
+    Returns:
+        b pairs (item, text) of numbers.
+    """
+    n_versions = items.n_changed[batch]
+    # A labeled item takes a draw as well, so that draws do not depend on the kinds of the items.
+    versions = items.changed[batch] + rng.integers(0, np.maximum(n_versions, 1))
+    texts = np.where(n_versions > 0, versions, items.first[batch])
     return list(zip(batch.tolist(), texts.tolist(), strict=True))
 
 
@@ -388,7 +455,7 @@ def _list_environments(suite: Suite) -> tuple[str, ...]:
 
 
 def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
-    """Return the texts of all examples, and their second texts if they have two.
+    """Return the N texts of all examples, and their second texts; None if they have one text each.
 
     Raises:
         ValueError: If there are more than two.
@@ -398,10 +465,11 @@ def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
             f"Expected one or two texts per example, but the suite {suite.name!r} has "
             f"{suite.text_columns}."
         )
-    columns = list(map(list, zip(*suite.texts(), strict=True)))
-    if len(columns) == 1:
-        return columns[0], None
-    return columns[0], columns[1]
+    examples = suite.texts()
+    texts = [example[0] for example in examples]
+    if len(suite.text_columns) == 1:
+        return texts, None
+    return texts, [example[1] for example in examples]
 
 
 def _make_case_rows(
@@ -450,6 +518,11 @@ def iid_items(
 ) -> Items:
     """Turn independent labeled data into items of one environment.
 
+    Args:
+        texts: N texts.
+        labels: N labels, 0 or 1.
+        text_pairs: N second texts; None for one text per item.
+
     Raises:
         ValueError: If texts and labels differ in number, or a label is not one of the classes.
     """
@@ -460,19 +533,26 @@ def iid_items(
 def _make_labeled_items(
     texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]
 ) -> Items:
-    """Make labeled items of one environment, the independent data."""
-    numbers = np.arange(len(texts))
-    # All other columns are 0: no changed versions, the rule and the type of labeled data.
+    """Make one labeled item of each text, in a single environment, the independent data.
+
+    Args:
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        targets: (N, C) target probabilities, or (N, 2) characters of an answer.
+    """
+    # A row is an `ItemRow`. Its first two fields are the own text of an item and the one that it shows.
+    # All others are 0: no changed versions, the rule and the type of labeled data, one environment.
     rows = np.zeros((len(texts), len(ItemRow._fields)), dtype=np.int64)
-    rows[:, 0] = numbers
-    rows[:, 1] = numbers
+    text_numbers = np.arange(len(texts))
+    rows[:, 0] = text_numbers
+    rows[:, 1] = text_numbers
     if text_pairs is not None:
         text_pairs = list(text_pairs)
     return Items.of_rows(list(texts), text_pairs, rows, targets, (IID,))
 
 
 def _find_rule(functionality: Functionality, names: Collection[str] = EXPECTATIONS) -> int:
-    """Return the number of the rule of a functionality.
+    """Return the number in `RULES` of the rule by which a functionality is trained on.
 
     Args:
         functionality: The functionality.
@@ -483,14 +563,17 @@ def _find_rule(functionality: Functionality, names: Collection[str] = EXPECTATIO
     """
     expectation = functionality.expectation
     name = expectation["name"]
-    is_rising = expectation.get("increasing", expectation.get("positive"))
+    # Expectations of a movement say in which direction the confidence, or the sentiment, should move.
+    should_rise = expectation.get("increasing", expectation.get("positive"))
     rule_by_name = {
-        **dict.fromkeys(("equal", "not_equal", "transitive"), "labeled"),
+        "equal": "labeled",
+        "not_equal": "labeled",
+        "transitive": "labeled",
         "invariant": "invariant",
-        "monotonic": "not_less_conf" if is_rising else "not_more_conf",
-        "sentiment_shift": "not_less_2" if is_rising else "not_less_0",
+        "monotonic": "not_less_conf" if should_rise else "not_more_conf",
+        "sentiment_shift": "not_less_2" if should_rise else "not_less_0",
     }
-    # An expectation about one label is another one, which the paper has no loss for.
+    # The paper has no loss for the confidence in one fixed label.
     if expectation.get("label") is not None:
         name = f"{name} of one label"
     if name not in rule_by_name or name not in names:
@@ -502,7 +585,13 @@ def _find_rule(functionality: Functionality, names: Collection[str] = EXPECTATIO
 
 
 def _find_labels(functionality: Functionality, case: Case, start: int) -> list[Any]:
-    """Return the label of each example of a case; None for an example without one."""
+    """Return the label of each example of a case for training; None for an example without one.
+
+    Args:
+        functionality: The functionality.
+        case: One of its cases.
+        start: Not used; `_make_case_rows` gives the number of the first text.
+    """
     n_examples = len(case.examples)
     expectation = functionality.expectation
     value = expectation.get("value")
@@ -544,6 +633,9 @@ def reading_items(suite: Suite) -> Items:
     answer in the context and the one after its last; an example whose context does not contain the
     answer is left out. Invariance tests become pairs of an original and one changed text.
 
+    Args:
+        suite: A suite with the text columns question and context.
+
     Raises:
         ValueError: If the suite has other texts, or no loss is known for an expectation.
     """
@@ -552,6 +644,7 @@ def reading_items(suite: Suite) -> Items:
     def find_spans(
         functionality: Functionality, case: Case, start: int
     ) -> list[tuple[int, int] | None]:
+        """Return the characters of each answer of a case, whose first text has the number `start`."""
         spans: list[tuple[int, int] | None] = []
         for text, answer in enumerate(case.labels or (), start):
             # A label that is no text, such as -1, is no answer.
@@ -566,6 +659,7 @@ def reading_items(suite: Suite) -> Items:
 
     find_rule = functools.partial(_find_rule, names=("equal", "invariant"))
     rows, spans = _make_case_rows(suite, find_rule, find_spans)
+    # A pair has no answer: -1.
     targets = np.full((len(rows), 2), -1.0)
     targets[_are_labeled(rows)] = np.array(spans, dtype=np.float64).reshape(-1, 2)
     return Items.of_rows(questions, contexts, rows, targets, _list_environments(suite))
@@ -576,7 +670,12 @@ def question_items(
     contexts: Sequence[str],
     answers: Sequence[Mapping[str, Sequence[Any]]],
 ) -> Items:
-    """Turn independent questions into labeled items of one environment; the first answer of each is learned.
+    """Turn independent questions into labeled items of one environment.
+
+    Args:
+        questions: N questions.
+        contexts: N contexts.
+        answers: N answers {"text": […], "answer_start": […]}, of which the first of each is learned.
 
     Raises:
         ValueError: If a question has no answer, or one that is not in its context.
@@ -601,24 +700,27 @@ def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
         The windows' tokens, first windows first, and the items over them.
     """
     n_texts = len(items.texts)
-    counts = np.bincount(windows.owner, minlength=n_texts)
-    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    # Window i is the first of text i; the further windows follow, those of a text together.
-    further = np.setdiff1d(np.arange(len(windows)), starts)
-    order = np.concatenate((starts, further)).astype(np.int64)
-    further_starts = n_texts + np.concatenate(([0], np.cumsum(counts - 1)[:-1]))
+    n_windows = np.bincount(windows.owner, minlength=n_texts)
+    # Put the first window of each text first, so that window i is the first of text i. The further
+    # windows follow, those of a text together.
+    first_windows = np.concatenate(([0], np.cumsum(n_windows)[:-1]))
+    further_windows = np.setdiff1d(np.arange(len(windows)), first_windows)
+    order = np.concatenate((first_windows, further_windows)).astype(np.int64)
+    # Position in this order of the second window of each text.
+    further_starts = n_texts + np.concatenate(([0], np.cumsum(n_windows - 1)[:-1]))
 
-    # Characters are known by text, tokens by window: the owner of a window connects them.
+    # The answers are known as characters of texts; find their tokens in each window.
     # Windows without the whole answer have the token 0, which stands for "no answer".
     is_labeled = items.n_changed == 0
     characters = np.full((n_texts, 2), -1, dtype=np.int64)
     characters[items.first[is_labeled]] = items.targets[is_labeled].astype(np.int64)
     tokens = np.maximum(answer_tokens(windows, characters), 0)[order]
 
-    # Each labeled item is repeated for all windows of its text.
-    n_repeats = np.where(is_labeled, counts[items.first], 1)
+    # Repeat each labeled item for all windows of its text. `position` counts the repetitions.
+    n_repeats = np.where(is_labeled, n_windows[items.first], 1)
     sources = np.repeat(np.arange(len(items)), n_repeats)
-    position = np.arange(len(sources)) - np.repeat(np.cumsum(n_repeats) - n_repeats, n_repeats)
+    starts = np.cumsum(n_repeats) - n_repeats
+    position = np.arange(len(sources)) - np.repeat(starts, n_repeats)
     text = items.first[sources]
     window = np.where(position == 0, text, further_starts[text] + position - 1)
 
@@ -636,33 +738,45 @@ def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
 
 
 def span_target(encoded: Encoded) -> Target:
-    """Return what a question-answering model learns from items over windows."""
+    """Return what a question-answering model learns from items over windows.
+
+    Args:
+        encoded: Tokens of the windows.
+
+    Returns:
+        The target, whose batches have three more columns than those of `describe`: `shared_first` and
+        `shared_second`, the positions of the tokens that both windows of a pair contain, padded with
+        -1; and `mask`, which tokens the first window of each item has.
+    """
     token_ids = encoded.columns["input_ids"]
     offsets = encoded.offsets
 
     def describe_spans(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
+        """Describe a batch as `describe` does, with the tokens that are compared."""
         windows, batch = describe(items, step)
         tokens = [token_ids[offsets[row] : offsets[row + 1]].tolist() for row in windows]
-        originals: list[NDArray[np.int64]] = []
-        versions: list[NDArray[np.int64]] = []
-        names = ("first", "second", "rule")
-        for window, version_window, rule in zip(
-            *(batch[name].tolist() for name in names), strict=True
-        ):
-            original = version = np.empty(0, np.int64)
+        original_rows: list[NDArray[np.int64]] = []
+        version_rows: list[NDArray[np.int64]] = []
+        first_windows = batch["first"].tolist()
+        second_windows = batch["second"].tolist()
+        rules = batch["rule"].tolist()
+        for window, partner, rule in zip(first_windows, second_windows, rules, strict=True):
             # Only pairs are compared token by token.
             if RULES[rule] == "invariant":
-                original, version = aligned_positions(tokens[window], tokens[version_window])
-            originals.append(original)
-            versions.append(version)
+                originals, versions = aligned_positions(tokens[window], tokens[partner])
+            else:
+                originals = versions = np.empty(0, np.int64)
+            original_rows.append(originals)
+            version_rows.append(versions)
         return windows, {
             **batch,
-            "shared_first": _pad_positions(originals),
-            "shared_second": _pad_positions(versions),
+            "shared_first": _pad_positions(original_rows),
+            "shared_second": _pad_positions(version_rows),
             "mask": pad(encoded, windows)["attention_mask"][batch["first"]],
         }
 
     def stack_logits(outputs: Any) -> torch.Tensor:
+        """Return (N, T, 2) logits for the first and the last token of an answer."""
         return torch.stack((outputs.start_logits, outputs.end_logits), dim=-1)
 
     return Target(describe_spans, stack_logits, span_losses)
@@ -686,14 +800,15 @@ def aligned_positions(
         changed: Token ids of another.
 
     Returns:
-        The positions in each, of the matching blocks of `difflib.SequenceMatcher`.
+        (P,) positions in `original`, and (P,) positions in `changed`: the k-th of both have the same
+        token. They are those of the matching blocks of `difflib.SequenceMatcher`.
 
     Example:
         >>> first, second = aligned_positions([101, 7, 8, 9, 102], [101, 7, 5, 5, 9, 102])
         >>> first.tolist(), second.tolist()
         ([0, 1, 3, 4], [0, 1, 4, 5])
     """
-    # The heuristic for long texts would skip frequent tokens.
+    # The heuristic for long texts (autojunk) would skip frequent tokens.
     matcher = difflib.SequenceMatcher(None, list(original), list(changed), autojunk=False)
     original_positions: list[int] = []
     changed_positions: list[int] = []
@@ -707,12 +822,18 @@ def aligned_positions(
 
 
 def _reorder_texts(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
-    """Return tokenized texts in another order."""
+    """Return tokenized texts in another order.
+
+    Args:
+        encoded: N texts, whose tokens are in flat arrays, one text after another.
+        order: (N,) number of the text at each position of the result.
+    """
     lengths = encoded.lengths[order]
     offsets = compute_offsets(lengths)
-    # Number the tokens of the result, and shift each text to where it begins in the source.
-    shifts = np.repeat(encoded.offsets[order] - offsets[:-1], lengths)
-    source = shifts + np.arange(offsets[-1])
+    # For each token of the result, find its position in the source: the tokens of a text follow each
+    # other in both, at a constant distance.
+    distances = encoded.offsets[order] - offsets[:-1]
+    source = np.repeat(distances, lengths) + np.arange(offsets[-1])
     return dataclasses.replace(
         encoded,
         columns={name: column[source] for name, column in encoded.columns.items()},

@@ -99,58 +99,87 @@ class Classes:
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
         """Load a classifier.
 
+        Args:
+            name: Folder or hub id.
+            device: Device of the model; None for the default one.
+            allow_untrained: Whether the model may lack a classification head, which is then drawn at random.
+
         Raises:
             ValueError: If it has not two classes.
         """
         classifier = ensure_model_padding(
             load_classifier(name, device=device, allow_untrained=allow_untrained)
         )
-        if classifier.model.config.num_labels != 2:
-            # The soft labels of the paper divide a neutral sentiment among two classes.
-            raise ValueError(
-                f"Expected a model of two classes, but {name} has "
-                f"{classifier.model.config.num_labels}."
-            )
+        n_classes = classifier.model.config.num_labels
+        # The soft labels of the paper divide a neutral sentiment among two classes.
+        if n_classes != 2:
+            raise ValueError(f"Expected a model of two classes, but {name} has {n_classes}.")
         return classifier
 
     def class_names(self, suite: Suite) -> tuple[str, ...] | None:
-        """Return the suite's labels that are the model's classes; None if it names none."""
+        """Return the names of the suite's labels that are classes of the model; None if labels have no names.
+
+        A model of two sentiments has no class for the neutral label of a suite of three.
+        """
         names = suite.label_names
-        # A model of two sentiments has no class for the one in the middle.
         if names is not None and self.labels == "sentiment" and len(names) == 3:
             return names[0], names[2]
         return names
 
     def check_model(self, classifier: Classifier, suite: Suite) -> None:
-        """Check that a model's classes are in the order of a suite's labels.
+        """Check that a model's classes are in the order of a suite's labels, if both have names.
+
+        Args:
+            classifier: The model.
+            suite: The suite.
 
         Raises:
             ValueError: If they are in another order, or have other names.
         """
         if suite.label_names is None or classifier.label_names is None:
             return
-        order, names, _ = match_classes(suite, classifier.label_names, classifier.name)
+        match = match_classes(suite, classifier.label_names, classifier.name)
         # Targets and figures are by number, and a model keeps the order of its classes.
-        if list(order) != sorted(order):
+        if list(match.order) != sorted(match.order):
             raise ValueError(
                 f"Expected the classes of {classifier.name} in the order of the labels of "
-                f"{suite.name!r}, {format_list(names or ())}, but they are "
+                f"{suite.name!r}, {format_list(match.class_names or ())}, but they are "
                 f"{format_list(classifier.label_names)}."
             )
 
     def prepare(
         self, classifier: Classifier, items: Items, max_length: int
     ) -> tuple[Encoded, Items, Target]:
-        """Tokenize the texts of items."""
+        """Tokenize the texts of items.
+
+        Args:
+            classifier: The classifier, whose tokenizer is used.
+            items: The items.
+            max_length: Maximum number of tokens per text; longer texts are truncated.
+
+        Returns:
+            The tokens of the texts, the items, and what the model learns from them.
+        """
         encoded = encode(classifier.tokenizer, items.texts, items.text_pairs, max_length=max_length)
         padding = padding_values(classifier.tokenizer, classifier.model)
-        return dataclasses.replace(encoded, padding=padding), items, CLASSES
+        encoded = dataclasses.replace(encoded, padding=padding)
+        return encoded, items, CLASSES
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
-        """Let a classifier answer."""
+        """Let a classifier answer.
+
+        Args:
+            classifier: The classifier.
+            texts: N texts, and N second texts or None.
+            max_length: Maximum number of tokens per text.
+
+        Returns:
+            (N, C) probabilities of the classes, and (N,) the largest of each text.
+        """
         scores = predict(
             classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False
         )
+        # In double precision, so that the probabilities sum to 1 as exactly as the checks expect.
         probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
         return probabilities, probabilities.max(1)
 
@@ -163,12 +192,21 @@ class Classes:
     def iid_scores(
         self, outputs: NDArray[Any], labels: Sequence[Any]
     ) -> tuple[dict[str, float], Sequence[bool]]:
-        """Compute accuracy, and the share of predictions that are class 0."""
+        """Compute accuracy, and the share of predictions that are class 0.
+
+        Args:
+            outputs: (N, C) probabilities, from `answer`.
+            labels: N labels.
+
+        Returns:
+            Name of a figure -> its value, and whether each prediction is correct.
+        """
+        # Outputs and labels have the numbers of the model's classes.
         predicted = outputs.argmax(1)
         is_correct = predicted == np.asarray(labels)
         figures = {
             "iid_accuracy": float(is_correct.mean()),
-            # It shows a model that gives one answer to everything.
+            # The share shows a model that gives one answer to everything.
             "iid_predicted_negative": float((predicted == 0).mean()),
         }
         return figures, is_correct.tolist()
@@ -207,8 +245,17 @@ class Spans:
     def prepare(
         self, classifier: Classifier, items: Items, max_length: int
     ) -> tuple[Encoded, Items, Target]:
-        """Tokenize questions with their contexts into windows."""
-        # A context may be longer than a model reads at once.
+        """Tokenize questions with their contexts into windows, for contexts that are longer than the model reads.
+
+        Args:
+            classifier: The model.
+            items: Items over questions and contexts.
+            max_length: Maximum number of tokens per window.
+
+        Returns:
+            The tokens of the windows, the items over the windows, and what the model learns from them.
+        """
+        # Every window has the whole question, and a part of its context.
         windows = encode_windows(
             classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length
         )
@@ -216,8 +263,16 @@ class Spans:
         return encoded, over_windows, span_target(encoded)
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
-        """Let a question-answering model answer."""
-        # The confidence in an answer is its share among the best spans.
+        """Let a question-answering model answer.
+
+        Args:
+            classifier: The model.
+            texts: N questions, and N contexts.
+            max_length: Maximum number of tokens per window of a context.
+
+        Returns:
+            (N,) answers, and (N,) the share of the answer's probability in that of the best `N_BEST` spans.
+        """
         spans = predict_answers(
             classifier,
             texts[0],
@@ -235,9 +290,18 @@ class Spans:
     def iid_scores(
         self, outputs: NDArray[Any], labels: Sequence[Any]
     ) -> tuple[dict[str, float], Sequence[bool]]:
-        """Compute exact match, as `iid_accuracy`, and token F1."""
-        # Any of the answers of a question is correct.
-        scores = answer_scores(outputs.tolist(), [row["text"] for row in labels])
+        """Compute exact match, as `iid_accuracy`, and token F1.
+
+        Args:
+            outputs: (N,) answers.
+            labels: N entries {"text": correct answers, …}, any of which counts.
+
+        Returns:
+            Name of a figure -> its value, and whether each answer is correct.
+        """
+        # SQuAD's questions have several answers of people, any of which is correct.
+        references = [row["text"] for row in labels]
+        scores = answer_scores(outputs.tolist(), references)
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
 
 

@@ -220,7 +220,15 @@ def span_losses(
 
 
 def _take_positions(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Take (…, n, 2, P) logits at (n, P) positions; padding gets a logit far below all others."""
+    """Select the logits of some tokens of each item.
+
+    Args:
+        logits: (…, n, 2, T) logits of T tokens for the first and the last token of an answer.
+        positions: (n, P) positions of tokens, padded with -1.
+
+    Returns:
+        (…, n, 2, P) logits; far below all others at the padding.
+    """
     # The positions are the same for the first and the last token of an answer.
     positions = positions[:, None]
     is_padding = positions < 0
@@ -274,7 +282,12 @@ def has_dropout(model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> b
 
 
 def _join_logits(outputs: Any) -> torch.Tensor:
-    """Return all logits of a model's output; a question-answering model has two tables of them."""
+    """Return all logits of a model's output as one vector.
+
+    Args:
+        outputs: Output of a classifier, with `logits`; or of a question-answering model, with
+            `start_logits` and `end_logits`.
+    """
     tables = []
     for name, value in outputs.items():
         if name.endswith("logits"):
@@ -283,7 +296,12 @@ def _join_logits(outputs: Any) -> torch.Tensor:
 
 
 def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:
-    """Return the weight of the penalty at a fraction of the training: 1 before `warm`, then `largest`.
+    """Return the weight of the IRM penalty at a point of the training: small at first, then large.
+
+    Args:
+        progress: Fraction of the steps that are done, in [0, 1].
+        warm: Fraction from which the weight is large.
+        largest: The large weight.
 
     Example:
         >>> irm_weight(0.1), irm_weight(0.2)

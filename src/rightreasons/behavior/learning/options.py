@@ -81,12 +81,18 @@ class LearningOptions(Options):
     )
 
     def _check(self) -> None:
+        """Check that rates and epochs are above 0, and that the share `fish_rate` is at most 1."""
         # Imported late, because options are listed without numpy.
         from rightreasons.core.validation import check_number
 
-        for name in ("learning_rate", "head_learning_rate", "epochs", "fish_rate"):
-            # Only the last one is a share.
-            maximum = 1.0 if name == "fish_rate" else None
+        # Only the last one is a share.
+        max_by_name = {
+            "learning_rate": None,
+            "head_learning_rate": None,
+            "epochs": None,
+            "fish_rate": 1.0,
+        }
+        for name, maximum in max_by_name.items():
             value = check_number(getattr(self, name), name, minimum=0.0, maximum=maximum)
             if value == 0:
                 raise OptionError(

@@ -86,8 +86,8 @@ class LearningTask:
     train_cases: int | None = None
 
     def __post_init__(self) -> None:
+        """Check all options and the data, as a plan of days should not fail at its last configuration."""
         check_one_of(self.labels, tuple(KINDS), "labels")
-        # A plan of days should not fail at its last configuration.
         self._check_options(self.options, "options")
         self._check_options(self.iid_options, "iid_options")
         for number, row in enumerate(self.grid):
@@ -101,11 +101,20 @@ class LearningTask:
             check_count(self.train_cases, "train_cases")
 
     def _check_options(self, values: Mapping[str, Any], name: str) -> None:
-        """Check options of a training; an error says in which of the fields they are."""
+        """Check options of a training.
+
+        Args:
+            values: Options of `train_on_behavior`.
+            name: Field of the task that has them, which errors name.
+
+        Raises:
+            TypeError, ValueError: If one is unknown or invalid.
+        """
         try:
             options = LearningOptions.read(values, f"`{name}`")
             check_one_of(options.activation, self.kind.activations, "activation")
         except (TypeError, ValueError) as error:
+            # Change the message in place, since the error also has the name of the option.
             error.args = (f"{str(error).rstrip('.')} (in `{name}`).",)
             raise
 
@@ -121,6 +130,7 @@ class LearningTask:
             return suite
 
         def select_cases(functionality: Functionality) -> NDArray[np.int64]:
+            """Return the indices of the cases to train on."""
             # By name, so that a suite with further functionalities trains on the same cases.
             rng = item_rng(0, f"training cases/{functionality.name}")
             return rng.permutation(len(functionality.cases))[: self.train_cases]
@@ -166,37 +176,44 @@ def _digest_data(data: IidData) -> str:
 
 
 def _digest_model(name: str) -> str:
-    """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
+    """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id.
+
+    Args:
+        name: Folder or hub id. The content of a hub id is not known here.
+    """
     folder = Path(name).expanduser()
     files = set()
     for pattern in _MODEL_FILES:
         for file in folder.glob(pattern):
             files.add(str(file.relative_to(folder)))
-    # The hub may change a model under its name, which no file here can show.
-    return digest_value(digest_files(folder, files)) if files else ""
+    # It is the id of a hub, or a folder without files of a model.
+    if not files:
+        return ""
+    return digest_value(digest_files(folder, files))
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
-    """Return what a plan stores, as plain values with absolute paths; `open_task` reads it.
+    """Return what a plan stores about its model, suite, data and options; `open_task` reads it.
 
     Args:
         model: Folder or hub id.
         suite: Name or file of a suite.
         data: Known name, hub id or folder of independent data.
         options: The options.
+
+    Returns:
+        Plain values, with absolute paths, because a plan may be continued from another folder.
     """
-    # A plan may be continued from another folder.
-    names = {
-        "model": _absolute(model),
-        "suite": _absolute(suite),
-        "data": data if data in CATALOG else _absolute(data),
-    }
+    sources = {"model": _absolute(model), "suite": _absolute(suite), "data": data}
+    # A data set of the catalog may have the name of a local folder.
+    if data not in CATALOG:
+        sources["data"] = _absolute(data)
     changes = {}
     if options.data_dir is not None:
         changes["data_dir"] = str(Path(options.data_dir).resolve())
     if options.known_issues is not None:
         changes["known_issues"] = _absolute(options.known_issues)
-    return {**names, **options.replace(**changes).to_dict()}
+    return {**sources, **options.replace(**changes).to_dict()}
 
 
 def open_task(source: Mapping[str, Any]) -> LearningTask:
@@ -255,10 +272,19 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
 
 
 def _check_has_splits(data: str, options: PlanOptions) -> None:
-    """Check that data is no single table, which has one split."""
+    """Check that independent data is not a single table, which has one split.
+
+    Args:
+        data: Known name, hub id, folder or file.
+        options: Options of the plan, which name the splits.
+
+    Raises:
+        ValueError: If it is a single table.
+    """
     file = Path(data).expanduser()
     # A data.yaml may name a folder.
-    if data in CATALOG or not file.is_file() or file.suffix in (".yaml", ".yml"):
+    is_table = file.is_file() and file.suffix not in (".yaml", ".yml")
+    if data in CATALOG or not is_table:
         return
     raise ValueError(
         f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, "
@@ -274,9 +300,18 @@ def _absolute(name: str) -> str:
 
 
 def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
-    """Open questions with their contexts and answers."""
+    """Open questions with their contexts and answers.
+
+    Args:
+        data: Known name, hub id or folder.
+        split: Name of the split.
+        limit: Maximum number of questions; None for all.
+        options: Options of the plan, for the folder of local copies.
+    """
     rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
-    return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
+    return IidData(
+        texts=rows["question"][:], labels=rows["answers"][:], text_pairs=rows["context"][:]
+    )
 
 
 def _open_texts(
@@ -287,7 +322,19 @@ def _open_texts(
     classes: Sequence[str] | None,
     suite: str,
 ) -> IidData:
-    """Open classified texts, with labels matched by name with those of the suite if it has names."""
+    """Open labeled texts, with the labels numbered as the classes of the model.
+
+    Args:
+        data: Known name, hub id or folder.
+        split: Name of the split.
+        limit: Maximum number of texts; None for all.
+        options: Options of the plan, for the folder of local copies.
+        classes: Names of the classes, with which labels are matched by name; None to keep their numbers.
+        suite: Name of the suite in error messages.
+
+    Raises:
+        ValueError: If an item has no label, or labels do not match the classes.
+    """
     rows: Any = open_dataset(
         data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True
     )
@@ -304,8 +351,10 @@ def _open_texts(
             names, classes, used=set(labels), terms=MatchTerms(data, f"the suite {suite!r}")
         )
         labels = match.class_of[labels].tolist()
-    text_pairs = rows["text_pair"][:] if "text_pair" in rows.column_names else None
-    return IidData(rows["text"][:], labels, text_pairs)
+    text_pairs = None
+    if "text_pair" in rows.column_names:
+        text_pairs = rows["text_pair"][:]
+    return IidData(texts=rows["text"][:], labels=labels, text_pairs=text_pairs)
 
 
 NOT_ASKED = "."
@@ -430,13 +479,22 @@ def plan_runs(
 def _list_held_out(
     suite: Suite, partitions: Sequence[str]
 ) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return the partition, what is held out, and its functionalities, of each run of a method."""
-    trained = {functionality.name for functionality in suite.split("train").functionalities}
+    """List what the runs of a method hold out of the suite, one after another.
+
+    Args:
+        suite: The suite.
+        partitions: Names of `PARTITIONS`.
+
+    Returns:
+        The partition, the name of what is held out ("" for nothing), and its functionalities, such as
+        ("class", "Negation", ("not good", "not bad")). What leaves no case to train on is skipped, such
+        as the only test type of a suite.
+    """
+    trained_names = {functionality.name for functionality in suite.split("train").functionalities}
     held_out = []
     for name in partitions:
         for subject, functionalities in partition(suite, name).items():
-            # Without the only test type of a suite, nothing is left to train on.
-            if trained.difference(functionalities):
+            if trained_names.difference(functionalities):
                 held_out.append((name, subject, functionalities))
     return held_out
 
@@ -468,7 +526,12 @@ class Plan:
     def create(
         cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]
     ) -> Plan:
-        """Write a plan, or open the same plan again.
+        """Write a plan into a folder, or open it if the folder has the same plan already.
+
+        Args:
+            folder: The folder; created if it does not exist.
+            runs: Runs of the plan, at least one.
+            settings: What all runs share, as plain values.
 
         Raises:
             ValueError: If there are no runs, or the folder holds another plan.
@@ -511,13 +574,15 @@ class Plan:
 
     @classmethod
     def _read(cls, folder: Path) -> Plan | None:
-        """Read the plan in a folder; None without one, or if it was damaged and is set aside."""
+        """Read the plan in a folder; None without one, or if its file is damaged and was set aside."""
         record = read_record(folder / FILE, FORMAT)
         if record is None:
             return None
         runs = []
         for row in record["runs"]:
-            runs.append(PlannedRun(**{**row, "held_out": tuple(row["held_out"])}))
+            # JSON has lists in place of tuples.
+            held_out = tuple(row["held_out"])
+            runs.append(PlannedRun(**{**row, "held_out": held_out}))
         return cls(folder, runs, record["settings"], record["code"])
 
     def check_code(self) -> None:
@@ -554,10 +619,12 @@ class Plan:
         return digest_value([self.code, self.settings, subject])
 
     def results(self) -> list[dict[str, Any]]:
-        """Read the results of the finished runs, in the plan's order; damaged ones are set aside."""
+        """Read the stored results of the finished runs, in the plan's order.
+
+        Damaged files, and results of other code or settings, count as unfinished; they are set aside.
+        """
         rows = []
         for run in self.runs:
-            # A result of other code or settings is one of another plan.
             row = read_record(self._file(run), self.inputs(run.key))
             if row is not None:
                 rows.append(row)

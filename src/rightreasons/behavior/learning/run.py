@@ -57,10 +57,11 @@ def run_plan(
     _check_task(plan, task)
     engine = engine or EngineOptions()
     pending = plan.pending()
-    # A damaged model is set aside here, and trained again by the first run that needs it.
+    # This sets a damaged model aside, so that the first run that needs it trains it again.
     for seed in {run.seed for run in plan.runs}:
         is_sealed(*_locate_iid_model(plan, seed))
-    executor = Runner(plan, task).execute  # a worker is sent it whole
+    # A worker process gets the runner as a whole, with the method that it calls.
+    executor = Runner(plan, task).execute
     with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
         bar.update(len(plan.runs) - len(pending))
         for wave in _order_runs(pending, engine):
@@ -70,7 +71,11 @@ def run_plan(
 
 
 def _check_task(plan: Plan, task: LearningTask) -> None:
-    """Check that a plan was made for a task."""
+    """Check that a plan was made for a task.
+
+    Raises:
+        ValueError: If a setting differs, such as the digest of the model; the message names all.
+    """
     differing = []
     for key, value in task.settings().items():
         if plan.settings.get(key) != value:
@@ -83,10 +88,14 @@ def _check_task(plan: Plan, task: LearningTask) -> None:
 
 
 def _order_runs(pending: Sequence[PlannedRun], engine: EngineOptions) -> list[list[PlannedRun]]:
-    """Return the runs in the waves in which they are executed.
+    """Divide runs into waves, each of which is executed when the one before it is finished.
 
-    Workers must not train the model of the independent data twice: runs that need nothing else are
-    a wave of their own, before all others.
+    Other runs start from the model that was trained on independent data. So that two workers do not
+    train it at the same time, the runs of independent data come first.
+
+    Args:
+        pending: Runs to execute.
+        engine: Where they are executed; one process needs no waves.
     """
     if engine.name == "serial":
         return [list(pending)]
@@ -109,10 +118,11 @@ class Runner:
     """
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
+        """Make the items that the runs train on, and select the parts of the suite."""
         self.plan = plan
         self.task = task
         self.kind = task.kind
-        # A functionality of two cases has one to train on and one to test.
+        # Names of the functionalities with validation cases: of two cases, one trains and one tests.
         self.validated = set()
         for functionality in task.suite.functionalities:
             if len(functionality.cases) > 2:
@@ -121,6 +131,7 @@ class Runner:
         self.test_suite = task.suite.split("test")
         self.suite_train = self.kind.suite_items(self.train_suite)
         self.iid_train = self.kind.iid_items(task.train)
+        # A random share of the independent data is mixed with the suite.
         is_mixed = item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share
         self.iid_mixed = self.iid_train.select(is_mixed)
 
@@ -130,8 +141,13 @@ class Runner:
         return self.task.suite.split("validation")
 
     def execute(self, run: PlannedRun) -> None:
-        """Execute a run, and store its result."""
-        self.plan.check_code()  # that of a worker
+        """Execute a run, and store its result with the seconds that it took.
+
+        Raises:
+            ValueError: If the code of this process is not that of the plan.
+        """
+        # A worker may run on a machine with another version.
+        self.plan.check_code()
         start = time.perf_counter()
         if run.configuration == "IID":
             result = self._score(self._open_iid_model(run.seed), run, {})
@@ -150,9 +166,10 @@ class Runner:
         return classifier
 
     def _open_iid_model(self, seed: int) -> Classifier:
-        """Load the model that was trained on independent data, or train it."""
+        """Load the model that was trained on independent data with a seed, or train and store it first."""
         folder, inputs = _locate_iid_model(self.plan, seed)
-        if not is_sealed(folder, inputs):
+        is_stored = is_sealed(folder, inputs)
+        if not is_stored:
             classifier = self._load_pretrained(seed)
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
             _save_model(classifier, folder, inputs)
@@ -166,7 +183,15 @@ class Runner:
         options: Mapping[str, Any],
         seed: int,
     ) -> None:
-        """Train a classifier in place, and leave it in evaluation mode."""
+        """Train a classifier in place, and leave it in evaluation mode.
+
+        Args:
+            classifier: The classifier.
+            items: Items to train on.
+            method: A name of `METHODS`.
+            options: Options of `train_on_behavior`.
+            seed: Seed of the training.
+        """
         encoded, items, target = self.kind.prepare(
             classifier, items, self._get_max_length(classifier)
         )
@@ -180,18 +205,27 @@ class Runner:
         return min(self.task.max_length or self.kind.max_length, classifier.max_length)
 
     def _train(self, run: PlannedRun) -> dict[str, Any]:
-        """Train by each alternative, and score the best."""
+        """Train a model for a run, with each alternative of the grid, and score the best one.
+
+        Args:
+            run: A run of any configuration but IID.
+
+        Returns:
+            The result to store: that of `_score`, and digests of the weights before and after the training.
+        """
         if run.configuration == "IID+T":
             initial = self._load_pretrained(run.seed)
         else:
             initial = self._open_iid_model(run.seed)
-        # The model that saw independent data before may see a share of it again.
+        # "IID->T" trains on the suite alone; the other configurations mix independent data into it.
         items = self.suite_train
         if run.configuration != "IID->T":
             items = join_items(items, self.iid_mixed)
         items = items.select(~items.holds_out(run.held_out))
-        alternatives = [{**self.task.options, **row} for row in self.task.grid or ({},)]
-        # Without a case that validates, the first alternative is as good as any.
+        # Without a grid there is one alternative: the options of the task.
+        grid = self.task.grid or ({},)
+        alternatives = [{**self.task.options, **row} for row in grid]
+        # Without validation cases, alternatives cannot be compared: the first one is taken.
         if not self.validated.difference(run.held_out):
             alternatives = alternatives[:1]
 
@@ -202,20 +236,22 @@ class Runner:
             # Each alternative starts from the same weights.
             candidate = dataclasses.replace(initial, model=copy.deepcopy(initial.model))
             self._fit(candidate, items, run.method, options, run.seed)
-            value = self._validate(candidate, run) if len(alternatives) > 1 else 0.0
+            value = 0.0
+            if len(alternatives) > 1:
+                value = self._validate(candidate, run)
             if value > best_value:
                 best_value = value
                 best = candidate
                 best_options = options
         return {
             **self._score(best, run, best_options),
-            # `collect_scores` compares the methods by them.
+            # `collect_scores` checks by these digests that methods train differently.
             "initial_weights": fingerprint_model(initial.model),
             "weights": fingerprint_model(best.model),
         }
 
     def _validate(self, classifier: Classifier, run: PlannedRun) -> float:
-        """Return how well a model does on the validation cases that it was trained for."""
+        """Return how well a model does on the validation cases of the functionalities that it trained on."""
         cases = select_functionalities(self.validation_suite, run.held_out, keep=False)
         outputs, _ = self.kind.answer(
             classifier, self.kind.texts_of(cases), self._get_max_length(classifier)
@@ -225,18 +261,26 @@ class Runner:
     def _score(
         self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Score a model on what was held out, or on the whole suite, and on independent data."""
+        """Score a model on what was held out, or on the whole suite, and on independent data.
+
+        Args:
+            classifier: The trained model.
+            run: The run.
+            options: Options of its training, which are stored with the result.
+
+        Returns:
+            Plain values: pass rate by functionality, figures on independent data, and outcomes as letters.
+        """
         max_length = self._get_max_length(classifier)
         test_cases = select_functionalities(self.test_suite, run.held_out, keep=True)
         outputs, confidence = self.kind.answer(
             classifier, self.kind.texts_of(test_cases), max_length
         )
         rates = self.kind.pass_rates(outputs, test_cases)
-        # The independent data is the same for all runs.
+        # All runs are scored on the same independent data.
         test = self.task.test
         iid_outputs, _ = self.kind.answer(classifier, (test.texts, test.text_pairs), max_length)
         figures, is_correct = self.kind.iid_scores(iid_outputs, test.labels)
-        # Stored results are plain values.
         pass_rates = {}
         for functionality in rates.functionalities:
             pass_rates[functionality.functionality] = functionality.pass_rate
@@ -251,7 +295,14 @@ class Runner:
 
 
 def _save_model(classifier: Classifier, folder: Path, inputs: str) -> None:
-    """Save a model and its tokenizer in a folder, complete or not at all."""
+    """Save a model and its tokenizer in a folder, complete or not at all.
+
+    Args:
+        classifier: The model.
+        folder: The folder.
+        inputs: Digest of what the model was made from, by which it is recognized later.
+    """
+    # Written next to the folder, and renamed when it is complete. Each process has its own copy.
     scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     scratch.mkdir(parents=True, exist_ok=True)
     classifier.model.save_pretrained(scratch)
@@ -265,19 +316,32 @@ def _save_model(classifier: Classifier, folder: Path, inputs: str) -> None:
 
 
 def _align_outcomes(passed: Sequence[bool | None], part: Suite, suite: Suite) -> str:
-    """Write the outcomes of a part of a suite as those of the suite, whose runs are compared."""
+    """Write the outcomes of a part of a suite as letters for all cases of the suite.
+
+    So the outcomes of runs that evaluated different parts can be compared case by case.
+
+    Args:
+        passed: Outcome of each case of the part; None if it is undefined.
+        part: Some functionalities of the suite, with all their cases.
+        suite: The suite.
+
+    Returns:
+        One letter per case of the suite, `NOT_ASKED` for those of other functionalities.
+    """
     letters = iter(encode_outcomes(passed))
-    evaluated = {functionality.name for functionality in part.functionalities}
+    evaluated_names = {functionality.name for functionality in part.functionalities}
     aligned = []
     for functionality in suite.functionalities:
+        is_evaluated = functionality.name in evaluated_names
         for _ in functionality.cases:
-            letter = next(letters) if functionality.name in evaluated else NOT_ASKED
-            aligned.append(letter)
+            aligned.append(next(letters) if is_evaluated else NOT_ASKED)
     return "".join(aligned)
 
 
 def validation_objective(result: BehavioralPassRate) -> float:
     """Return what a grid search maximizes: the sum of the test types' mean pass rates, at most 3.
+
+    Test types without a pass rate count as 0.
 
     References:
         Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
@@ -290,7 +354,7 @@ def validation_objective(result: BehavioralPassRate) -> float:
 
 
 def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
-    """Write outcomes as one letter each, for a comparison by case: 1, 0, and - if undefined.
+    """Write outcomes as one letter each: 1 for passed, 0 for failed, and - for undefined (None).
 
     Example:
         >>> encode_outcomes([True, None, False])

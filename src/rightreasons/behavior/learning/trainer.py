@@ -45,6 +45,7 @@ class Fish:
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5
     ) -> None:
+        """Remember where the parameters start the first round."""
         self.parameters = list(parameters)
         self.rate = rate
         self.inner_steps = inner_steps
@@ -59,9 +60,9 @@ class Fish:
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Take the outer step now."""
+        """Move the parameters from the start of the round a share of the way to where they are now."""
         for parameter, start in zip(self.parameters, self._starts, strict=True):
-            # The next round starts from where this one ends.
+            # theta + rate (inner - theta), which is also the start of the next round.
             start.lerp_(parameter, self.rate)
             parameter.copy_(start)
 
@@ -83,7 +84,16 @@ class Objective:
         self.groups = GroupWeights(n_environments)
 
     def __call__(self, logits: torch.Tensor, batch: Batch, progress: float) -> torch.Tensor:
-        """Return the loss of a batch from its logits, at a fraction of the training."""
+        """Return the loss of a batch.
+
+        Args:
+            logits: Logits of the batch's texts.
+            batch: Columns of the batch, from `Target.describe`.
+            progress: Fraction of the training that is done, in [0, 1].
+
+        Returns:
+            A scalar.
+        """
         if self.name == "irm":
             losses = []
             for environment in torch.unique(batch["environment"]).tolist():
@@ -98,9 +108,17 @@ class Objective:
     def _make_mean_loss(
         self, batch: Batch, environment: int
     ) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Return a function from the logits of a batch to the mean loss of one environment."""
+        """Return a function from the logits of a batch to the mean loss of one environment.
+
+        IRM needs a function, and not a value, because it differentiates the loss by a scale of the logits.
+
+        Args:
+            batch: Columns of the batch.
+            environment: Number of the environment.
+        """
+        # Columns have one row per item, whatever they hold.
         is_inside = batch["environment"] == environment
-        environment_batch = {name: value[is_inside] for name, value in batch.items()}
+        environment_batch = {name: column[is_inside] for name, column in batch.items()}
 
         def compute_mean_loss(logits: torch.Tensor) -> torch.Tensor:
             losses = self.target.losses(logits, environment_batch, activation=self.activation)
@@ -199,7 +217,13 @@ class _Phase:
     options: LearningOptions
 
     def run(self, encoded: Encoded, items: Items, steps: Sequence[Step]) -> float:
-        """Take all steps, and return their mean loss."""
+        """Take all steps of the phase, and return their mean loss.
+
+        Args:
+            encoded: Tokens of the items' texts.
+            items: All items.
+            steps: Items of each step, with the texts that they show.
+        """
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         # As `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
         optimizer = torch.optim.AdamW(
@@ -234,7 +258,14 @@ class _Phase:
     def _compute_loss(
         self, encoded: Encoded, items: Items, step: Step, progress: float
     ) -> torch.Tensor:
-        """Return the loss of a step, with its graph."""
+        """Run the model on the texts of a step, and return the loss, which can be differentiated.
+
+        Args:
+            encoded: Tokens of the items' texts.
+            items: All items.
+            step: Items of the step, with the texts that they show.
+            progress: Fraction of the phase that is done.
+        """
         device = self.model.device
         target = self.objective.target
         texts, columns = target.describe(items, step)
@@ -250,7 +281,14 @@ class _Phase:
 def _set_dropout_of_method(
     model: Any, rate: float, encoded: Encoded, method: str, seed: int
 ) -> None:
-    """Set the dropout that a method asks for.
+    """Set the dropout that a method asks for, and check that the model applies it.
+
+    Args:
+        model: The model, which is changed.
+        rate: Rate of dropout; 0 for none.
+        encoded: Tokenized texts, of which the first one is tried.
+        method: Name of the method in the error message.
+        seed: Seed of the trial.
 
     Raises:
         OptionError: If the model has no dropout, so that the method would be another one.
@@ -258,7 +296,7 @@ def _set_dropout_of_method(
     set_dropout(model, rate)
     if rate == 0.0:
         return
-    # A rate that a model does not read changes nothing, so that it is tried on a text.
+    # A model may not read the rate that was set, so that two passes over one text are compared.
     with seed_random_state(seed):
         is_dropped = has_dropout(model, pad(encoded, np.array([0]), model.device))
     if not is_dropped:
@@ -279,8 +317,14 @@ def _freeze_body(model: Any, *, is_frozen: bool) -> None:
 def _group_parameters(
     parameters: Sequence[torch.nn.Parameter], weight_decay: float
 ) -> list[dict[str, Any]]:
-    """Return the groups of an optimizer: only matrices decay, not biases or norms."""
-    # The sum of squares of a norm's weights is not what regularization is about.
+    """Return the parameter groups of an optimizer, of which only matrices decay.
+
+    Biases, and the weights of norms, are vectors: pulling them to 0 does not make a model simpler.
+
+    Args:
+        parameters: Parameters that are trained.
+        weight_decay: Weight decay of the matrices.
+    """
     matrices = [parameter for parameter in parameters if parameter.ndim > 1]
     vectors = [parameter for parameter in parameters if parameter.ndim <= 1]
     return [

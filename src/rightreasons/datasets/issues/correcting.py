@@ -7,7 +7,6 @@ The counts travel in the description of a data set, where `get_note` finds them 
 from __future__ import annotations
 
 import dataclasses
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +81,14 @@ def correct_rows(
     order of the entries does not matter.
 
     Args:
-        rows: The rows of the split.
-        issues: Entries of a table; those of other splits are ignored.
+        rows: The rows of the split, as column -> value.
+        issues: Entries of a table of known issues; those of other splits are ignored.
         split: Name of the split.
         read_split: Returns the rows of another split, None if there is no such split.
         is_published: Whether the rows are the published ones, so that the counts must be exact.
 
     Returns:
-        The remaining rows, and the counts.
+        The remaining rows, and the number of items that each entry changed.
 
     Raises:
         ValueError: If an entry finds another number of items than it says.
@@ -100,47 +99,55 @@ def correct_rows(
         return Correction(corrected, ())
 
     items = list(map(make_item, corrected))
-    splits = _read_other_splits(issues, read_split)
-    dropped: set[int] = set()
+    other_splits = _read_other_splits(issues, read_split)
+    dropped_rows: set[int] = set()
     counts = []
     for issue in issues:
         # A local folder may lack the split that a rule compares with.
-        if issue.other_split is not None and issue.other_split not in splits:
+        if issue.other_split is not None and issue.other_split not in other_splits:
             continue
-        matches = _find_items(issue, corrected, items, splits)
+        matches = _find_items(issue, corrected, items, other_splits)
         _check_count(issue, len(matches), len(corrected), split, is_published)
         if issue.action == "drop":
             matches = _extend_drop(issue, corrected, matches)
             # Entries may overlap: an item is counted by the first entry that drops it.
-            matches = [number for number in matches if number not in dropped]
-            dropped.update(matches)
+            matches = [row for row in matches if row not in dropped_rows]
+            dropped_rows.update(matches)
         elif issue.action == "relabel":
-            for number in matches:
-                corrected[number]["label"] = issue.to[0]
+            for row in matches:
+                corrected[row]["label"] = issue.to[0]
         if matches:
             counts.append(_make_count(issue, split, len(matches), len(corrected)))
 
-    # A relabeled item that another entry drops is gone, whatever its label.
+    # An item that one entry relabels and another one drops is dropped.
     remaining = []
-    for number, row in enumerate(corrected):
-        if number not in dropped:
-            remaining.append(row)
+    for number, corrected_row in enumerate(corrected):
+        if number not in dropped_rows:
+            remaining.append(corrected_row)
     return Correction(remaining, tuple(counts))
 
 
 def _read_other_splits(
     issues: Sequence[Issue], read_split: Callable[[str], Iterable[Row] | None]
 ) -> dict[str, list[Item]]:
-    """Return the items of the splits that rules compare with."""
-    splits: dict[str, list[Item]] = {}
+    """Read the splits with which the rules of some issues compare, each once.
+
+    Args:
+        issues: The issues.
+        read_split: Returns the rows of a split, None if there is no such split.
+
+    Returns:
+        Split -> its items, without missing splits.
+    """
+    items_by_split: dict[str, list[Item]] = {}
     for issue in issues:
         name = issue.other_split
-        if name is None or name in splits:
+        if name is None or name in items_by_split:
             continue
         rows = read_split(name)
         if rows is not None:
-            splits[name] = list(map(make_item, rows))
-    return splits
+            items_by_split[name] = list(map(make_item, rows))
+    return items_by_split
 
 
 def _find_items(
@@ -149,13 +156,24 @@ def _find_items(
     items: Sequence[Item],
     splits: Mapping[str, Sequence[Item]],
 ) -> list[int]:
-    """Return the rows that an entry is about."""
+    """Find the items that an issue is about, by its rule, its hashes or its ids.
+
+    Args:
+        issue: The issue.
+        rows: Rows of a split.
+        items: The item of each row.
+        splits: Other split -> its items, for rules that compare splits.
+
+    Returns:
+        Numbers of the rows, ascending.
+    """
     if issue.rule is not None:
         return find_rows(issue.rule, items, splits)
     matches = []
     for number, (row, item) in enumerate(zip(rows, items, strict=True)):
+        # Hashes are preferred to ids: a repaired item has another hash, so that the correction no
+        # longer applies to it.
         if issue.hashes:
-            # A repaired item has another hash, so that the correction switches itself off.
             is_match = item.compute_hash() in issue.hashes
         else:
             is_match = str(row.get("id")) in issue.ids
@@ -165,10 +183,22 @@ def _find_items(
 
 
 def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_published: bool) -> None:
-    """Check that a published file has as many items with an issue as its table says."""
-    # A configuration may have a part of the rows, of which the table gives no count.
-    is_comparable = issue.count is not None and issue.n_items in (None, n_rows)
-    if is_published and is_comparable and n_matches != issue.count:
+    """Check that a published split has as many items with an issue as the table says.
+
+    Args:
+        issue: The issue.
+        n_matches: Number of items in which it was found.
+        n_rows: Number of rows of the split.
+        split: Name of the split.
+        is_published: Whether the rows are the published ones; otherwise nothing is checked.
+
+    Raises:
+        ValueError: If the numbers differ.
+    """
+    # A configuration may read a part of the split, for which the table has no count.
+    is_whole_split = issue.n_items in (None, n_rows)
+    is_comparable = is_published and issue.count is not None and is_whole_split
+    if is_comparable and n_matches != issue.count:
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} items of split {split!r}, "
             f"but it is in {n_matches}: correct the table, or turn it off by known_issues=False.",
@@ -177,7 +207,14 @@ def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_publi
 
 
 def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> list[int]:
-    """Return the rows to drop: the found ones, their whole pairs, or the revisions among them."""
+    """Return the numbers of the rows to drop for an issue that was found in some rows.
+
+    Args:
+        issue: The issue. Its field `drop` says whether to drop the "item" itself, its whole "pair", or
+            only the "perturbed" items among those that were found.
+        rows: Rows of the split.
+        matches: Numbers of the rows in which the issue was found.
+    """
     if issue.drop == "perturbed":
         # The rule finds both items of a pair, of which the original is sound.
         return [row for row in matches if rows[row]["role"] == "perturbed"]
@@ -190,6 +227,14 @@ def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> l
 
 
 def _make_count(issue: Issue, split: str, n_items: int, n_total: int) -> IssueCount:
+    """Return the count of what an issue did to a split.
+
+    Args:
+        issue: The issue.
+        split: Name of the split.
+        n_items: Number of items that were changed or noted.
+        n_total: Number of items of the split.
+    """
     return IssueCount(
         split=split,
         kind=issue.kind,
@@ -252,7 +297,20 @@ def _correct_split(
     split: str,
     splits: Mapping[str, datasets.Dataset],
 ) -> datasets.Dataset:
-    # Row numbers come along, so that columns of any type are selected without being rebuilt.
+    """Apply known issues to one split of a user's data set.
+
+    Args:
+        data: The split.
+        issues: Entries of the user's table.
+        split: Name of the split; "" if the data has none.
+        splits: All splits by name, for rules that compare splits; {} if there is only one.
+
+    Returns:
+        The split without the dropped items and with the new labels, and a note in its description. The
+        split itself if nothing was found.
+    """
+    # The number of each row lets `select` copy columns of any type, such as images, without rebuilding
+    # them from Python values.
     rows = []
     for number, row in enumerate(data):
         rows.append({**row, ROW_COLUMN: number})
@@ -260,8 +318,9 @@ def _correct_split(
     if not correction.counts:
         return data
     corrected = data.select([row[ROW_COLUMN] for row in correction.rows])
-    if _count_kinds(correction.counts, "relabel"):
-        labels = list(map(operator.itemgetter("label"), correction.rows))
+    is_relabeled = bool(_count_kinds(correction.counts, "relabel"))
+    if is_relabeled:
+        labels = [row["label"] for row in correction.rows]
         # The cast keeps the names of the classes.
         feature = data.features["label"]
         corrected = corrected.remove_columns("label").add_column("label", labels)
@@ -274,7 +333,7 @@ def _correct_split(
 
 
 def describe_counts(counts: Sequence[IssueCount]) -> str:
-    """Return what known issues changed, as sentences; "" if they changed nothing.
+    """Describe what known issues changed, with one sentence per split; "" if they changed nothing.
 
     Example:
         >>> counts = [IssueCount("validation", "conflicting_label", "drop", 10, 1954, ""),
@@ -287,20 +346,21 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
         counts_by_split.setdefault(count.split, []).append(count)
 
     sentences = []
-    for split, group in counts_by_split.items():
+    for split, split_counts in counts_by_split.items():
+        # One clause for each action: left out, relabeled, noted.
         clauses: list[str] = []
         for action, phrase in ACTION_PHRASES.items():
-            n_by_kind = _count_kinds(group, action)
+            n_by_kind = _count_kinds(split_counts, action)
             if not n_by_kind:
                 continue
             number = f"{sum(n_by_kind.values()):,}"
-            # The size of the split stands once, in the first clause.
+            # Only the first clause gives the size of the split.
             if not clauses:
-                number = f"{number} of {group[0].n_total:,} items"
+                number = f"{number} of {split_counts[0].n_total:,} items"
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in n_by_kind.items())
             clauses.append(f"{number} {phrase} ({kinds})")
         sentence = f"{', '.join(clauses)}."
-        # A table without splits has no name.
+        # The only split of a user's table has no name.
         if split:
             sentence = f"{split}: {sentence}"
         sentences.append(sentence)
@@ -308,7 +368,15 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
 
 
 def _count_kinds(counts: Sequence[IssueCount], action: str) -> dict[str, int]:
-    """Return kind -> number of items, for one action."""
+    """Sum the items of the entries with one action by the kind of issue.
+
+    Args:
+        counts: One count per entry.
+        action: "drop", "relabel" or "note".
+
+    Returns:
+        Kind in words -> number of items, such as {"conflicting label": 10}.
+    """
     n_by_kind: dict[str, int] = {}
     for count in counts:
         if count.action == action:
@@ -319,11 +387,17 @@ def _count_kinds(counts: Sequence[IssueCount], action: str) -> dict[str, int]:
 
 
 def add_note(description: str, counts: Sequence[IssueCount]) -> str:
-    """Return a description with a paragraph that says what known issues changed."""
+    """Add a paragraph to the description of a data set that says what known issues changed.
+
+    Args:
+        description: The description. An earlier paragraph of this kind is replaced.
+        counts: The number of items that each entry changed; the description is returned unchanged if
+            there are none.
+    """
     text = describe_counts(counts)
     if not text:
         return description
-    # The description of a cached data set has a note already.
+    # A cached data set already has a note, at the end of its description.
     head = description.partition(NOTE_HEADING)[0].rstrip()
     note = f"{NOTE_HEADING} {text}"
     return f"{head}\n\n{note}".lstrip()
@@ -340,10 +414,10 @@ def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
     tables: list[Any] = [data]
     if isinstance(data, hf.DatasetDict):
         tables = list(data.values())
-    notes: dict[str, None] = {}
+    notes: list[str] = []
     for table in tables:
         note = find_paragraph(table.info.description or "", NOTE_HEADING)
-        if note:
-            # The splits of one data set share their description.
-            notes[note] = None
+        # The splits of one data set share their description, and with it the note.
+        if note and note not in notes:
+            notes.append(note)
     return " ".join(notes)

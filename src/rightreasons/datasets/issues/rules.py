@@ -61,28 +61,46 @@ class Item:
     pair_id: str | None = None
 
     def get_prompt_key(self, exact: bool = False) -> tuple[str, ...]:
-        """Return what two items with the same prompt share."""
+        """Return the texts before the answer in the form in which prompts are compared.
+
+        Args:
+            exact: Whether the texts are compared to the character, and not by their words.
+        """
         if exact:
             return self.texts
         return tuple(map(normalize, self.texts))
 
     def get_key(self, exact: bool = False) -> tuple[Any, ...]:
-        """Return what two copies of an item share, whatever the order of choices and the label."""
+        """Return the texts and the choices in the form in which copies of an item are found.
+
+        Copies of an item have equal keys, even if their choices are in another order or their labels differ.
+
+        Args:
+            exact: Whether texts are compared to the character, and not by their words.
+        """
         choices = self.choices
         if not exact:
             choices = tuple(map(normalize, choices))
-        # Copies often have their choices in another order.
         return self.get_prompt_key(exact), tuple(sorted(choices))
 
     def compute_hash(self) -> str:
-        """Return a hash of the words, the choices, and the answer; it survives other ids."""
+        """Return a hash of the words of the texts, the choices and the answer, for tables of issues.
+
+        The hash identifies an item in any copy of a data set, whatever its id is there.
+        """
+        # Words and not characters, so that the hash survives another punctuation.
         texts, choices = self.get_key()
         content = "\n".join((*texts, *choices, normalize(self.answer)))
         return hashlib.sha256(content.encode()).hexdigest()[:HASH_LENGTH]
 
 
 def make_item(row: Row) -> Item:
-    """Return the item of a row, in one of the forms of this package's data sets.
+    """Convert a row to an item: its texts, its choices and its answer.
+
+    Args:
+        row: Column -> value, in one of the forms of this package's data sets: `text` (and `text_pair`);
+            `prompt` and `choices`; `premise`, `question`, `choice1` and `choice2`; or `context`,
+            `question` and `answers`.
 
     Raises:
         ValueError: If the row has none of the columns of texts.
@@ -92,19 +110,33 @@ def make_item(row: Row) -> Item:
         >>> make_item(row).answer
         'To eat.'
     """
-    columns = _find_text_columns(row)
-    texts = tuple(str(row[column]) for column in columns if row.get(column) is not None)
+    texts = []
+    for column in _find_text_columns(row):
+        if row.get(column) is not None:
+            texts.append(str(row[column]))
     choices = tuple(row.get("choices") or ())
+    # COPA has two columns in place of a list.
     if "choice1" in row:
         choices = (row["choice1"], row["choice2"])
-    return Item(texts, choices, _get_answer(row, choices), row.get("pair_id"))
+    return Item(
+        texts=tuple(texts),
+        choices=choices,
+        answer=_get_answer(row, choices),
+        pair_id=row.get("pair_id"),
+    )
 
 
 def _find_text_columns(row: Row) -> tuple[str, ...]:
-    """Return the columns of the texts that a reader sees before the answer."""
-    for marker, columns in _TEXT_COLUMNS:
-        if marker in row:
-            return columns
+    """Return the names of the columns of texts that a reader sees before the answer.
+
+    For example, they are ("premise", "question") for a row with a column `premise`.
+
+    Raises:
+        ValueError: If the row has none of the known columns.
+    """
+    for marker_column, text_columns in _TEXT_COLUMNS:
+        if marker_column in row:
+            return text_columns
     raise ValueError(
         "Expected a column of texts (text, prompt, premise, or context) to look for known issues, "
         f"but the columns are {', '.join(map(str, row))}."
@@ -112,8 +144,14 @@ def _find_text_columns(row: Row) -> tuple[str, ...]:
 
 
 def _get_answer(row: Row, choices: Sequence[str]) -> str:
-    # A question may have several answers of people, of which the first stands for all.
+    """Return the correct answer to an item as a text; "" if it is hidden.
+
+    Args:
+        row: Column -> value of the item.
+        choices: Choices of the item; () for classification and for answers that are spans.
+    """
     if "answers" in row:
+        # Several people answered a question of SQuAD; the first answer is taken.
         answers = row["answers"]["text"]
         return str(answers[0]) if answers else ""
     label = row.get("label")
@@ -132,7 +170,16 @@ Splits = Mapping[str, Sequence[Item]]
 
 
 def find_conflicts(items: Sequence[Item], splits: Splits, *, exact: bool = False) -> list[int]:
-    """Return the items whose copies have several answers."""
+    """Find the items that occur several times, with different answers.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+        exact: Whether copies must be equal to the character, and not only in their words.
+
+    Returns:
+        Row numbers of all copies, ascending.
+    """
     rows: list[int] = []
     for group in _group_rows(items, exact):
         answers = {normalize(items[row].answer) for row in group}
@@ -142,22 +189,40 @@ def find_conflicts(items: Sequence[Item], splits: Splits, *, exact: bool = False
 
 
 def find_duplicates(items: Sequence[Item], splits: Splits, *, exact: bool = False) -> list[int]:
-    """Return the later copies of items that have the same answer."""
-    keys = set()
+    """Find the repetitions of items with the same answer, without their first occurrence.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+        exact: Whether copies must be equal to the character, and not only in their words.
+
+    Returns:
+        Row numbers, ascending.
+    """
+    seen_keys = set()
     rows = []
     for row, item in enumerate(items):
         # A copy with another answer is no duplicate but a conflict.
         key = (item.get_key(exact), normalize(item.answer))
-        if key in keys:
+        if key in seen_keys:
             rows.append(row)
-        keys.add(key)
+        seen_keys.add(key)
     return rows
 
 
 def find_repeated_prompts(
     items: Sequence[Item], splits: Splits, *, exact: bool = False
 ) -> list[int]:
-    """Return the items whose prompt occurs with other choices too."""
+    """Find the items whose prompt occurs with other choices, too.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+        exact: Whether texts must be equal to the character, and not only in their words.
+
+    Returns:
+        Row numbers, ascending.
+    """
     rows_by_prompt: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
         key = item.get_prompt_key(exact)
@@ -165,7 +230,8 @@ def find_repeated_prompts(
     rows = []
     for group in rows_by_prompt.values():
         # Mere copies of one item are duplicates, which another rule finds.
-        if len({items[row].get_key(exact) for row in group}) > 1:
+        distinct_items = {items[row].get_key(exact) for row in group}
+        if len(distinct_items) > 1:
             rows.extend(group)
     return sorted(rows)
 
@@ -178,15 +244,18 @@ def find_overlap(
     exact: bool = False,
     conflict: bool | None = None,
 ) -> list[int]:
-    """Return the items that are in another split too.
+    """Find the items that are in another split, too.
 
     Args:
         items: The items of a split.
-        splits: The other splits.
+        splits: Other split -> its items.
         other_split: The split to compare with.
-        exact: Whether texts must be equal to the character.
+        exact: Whether texts must be equal to the character, and not only in their words.
         conflict: True for the items whose copies all have another answer, False for the others; None
             for all.
+
+    Returns:
+        Row numbers, ascending.
     """
     answers_by_key: dict[Any, set[str]] = {}
     for item in splits[other_split]:
@@ -198,7 +267,7 @@ def find_overlap(
         answers = answers_by_key.get(item.get_key(exact))
         if answers is None:
             continue
-        # One copy with the same answer suffices for no conflict.
+        # An item with one agreeing copy is no conflict, whatever the other copies say.
         is_conflict = normalize(item.answer) not in answers
         if conflict is None or conflict == is_conflict:
             rows.append(row)
@@ -206,7 +275,17 @@ def find_overlap(
 
 
 def find_equal_choices(items: Sequence[Item], splits: Splits, *, with_answer: bool) -> list[int]:
-    """Return the items with equal choices: the correct one twice, or only incorrect ones."""
+    """Find the items in which two choices have the same words.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+        with_answer: True for the items whose correct choice occurs twice, False for those with only
+            incorrect choices repeated.
+
+    Returns:
+        Row numbers, ascending.
+    """
     rows = []
     for row, item in enumerate(items):
         choices = list(map(normalize, item.choices))
@@ -221,12 +300,23 @@ def find_equal_choices(items: Sequence[Item], splits: Splits, *, with_answer: bo
 def find_matches(
     items: Sequence[Item], splits: Splits, *, pattern: str, ignore_case: bool = False
 ) -> list[int]:
-    """Return the items with a regular expression in a text or a choice."""
+    """Find the items in which a regular expression matches a text or a choice.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+        pattern: The regular expression.
+        ignore_case: Whether the case of letters is ignored.
+
+    Returns:
+        Row numbers, ascending.
+    """
     expression = compile_pattern(pattern, ignore_case)
     rows = []
     for row, item in enumerate(items):
-        # A pattern never crosses the border of two texts.
-        if any(map(expression.search, (*item.texts, *item.choices))):
+        # Texts are searched one by one, so that a match never spans two of them.
+        texts = (*item.texts, *item.choices)
+        if any(expression.search(text) for text in texts):
             rows.append(row)
     return rows
 
@@ -237,29 +327,47 @@ def find_unlabeled(items: Sequence[Item], splits: Splits) -> list[int]:
 
 
 def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
-    """Return both items of the pairs whose original and revision have the same words."""
+    """Find the pairs of an original and its revision that have the same words.
+
+    Args:
+        items: The items of a split.
+        splits: Not used; every rule is called with the other splits.
+
+    Returns:
+        Row numbers of both items of each pair, ascending.
+    """
     rows_by_pair: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         if item.pair_id is not None:
             rows_by_pair.setdefault(item.pair_id, []).append(row)
     rows = []
     for group in rows_by_pair.values():
-        keys = {items[row].get_prompt_key() for row in group}
-        # An item without its twin, which another entry may have dropped, is no pair.
-        if len(group) > 1 and len(keys) == 1:
+        prompts = {items[row].get_prompt_key() for row in group}
+        # A file may lack one item of a pair: a single item is not compared.
+        if len(group) > 1 and len(prompts) == 1:
             rows.extend(group)
     return sorted(rows)
 
 
 def find_shared_texts(items: Sequence[Item], splits: Splits, *, other_split: str) -> list[int]:
-    """Return the items with a text that is a text of an item in another split too."""
-    # One shared text is enough, such as one question of a pair.
-    texts: set[str] = set()
+    """Find the items that have a text in common with an item of another split.
+
+    One shared text suffices, such as one question of a pair.
+
+    Args:
+        items: The items of a split.
+        splits: Other split -> its items.
+        other_split: The split to compare with.
+
+    Returns:
+        Row numbers, ascending.
+    """
+    other_texts: set[str] = set()
     for item in splits[other_split]:
-        texts.update(item.get_prompt_key())
+        other_texts.update(item.get_prompt_key())
     rows = []
     for row, item in enumerate(items):
-        if not texts.isdisjoint(item.get_prompt_key()):
+        if not other_texts.isdisjoint(item.get_prompt_key()):
             rows.append(row)
     return rows
 
@@ -281,12 +389,12 @@ RULES: Mapping[str, Callable[..., list[int]]] = {
 def find_rows(
     rule: Mapping[str, Mapping[str, Any]], items: Sequence[Item], splits: Splits
 ) -> list[int]:
-    """Return the rows that a rule of a table finds.
+    """Return the row numbers of the items that a rule of a table finds.
 
     Args:
         rule: The name of the rule, with its parameters: {"match": {"pattern": "#irony"}}.
         items: The items of a split.
-        splits: The other splits that the rule compares with.
+        splits: Other split -> its items, for rules that compare splits.
 
     Raises:
         ValueError: If the rule or a parameter is unknown; `error.option` is "known_issues".
@@ -296,8 +404,8 @@ def find_rows(
         raise make_unknown_name_error("rule of a known issue", name, RULES)
     try:
         return RULES[name](items, splits, **parameters)
-    # An unknown or a missing parameter of the function.
     except TypeError as error:
+        # The parameters of a rule are those of its function: one is unknown or missing.
         raise OptionError(
             f"Expected the parameters of the rule {name!r} of a known issue, but got {parameters}.",
             option="known_issues",
@@ -305,13 +413,19 @@ def find_rows(
 
 
 def split_rule(rule: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Return the name and the parameters of a rule."""
+    """Return the name and the parameters of a rule.
+
+    Example:
+        >>> split_rule({"match": {"pattern": "#irony"}})
+        ('match', {'pattern': '#irony'})
+    """
     ((name, parameters),) = rule.items()
+    # A rule without parameters may have nothing after its name.
     return name, dict(parameters or {})
 
 
 def get_other_split(rule: Mapping[str, Mapping[str, Any]] | None) -> str | None:
-    """Return the split with which a rule compares; None if it needs none."""
+    """Return the name of the split with which a rule compares; None if it needs none, or without a rule."""
     if rule is None:
         return None
     _, parameters = split_rule(rule)
@@ -320,6 +434,10 @@ def get_other_split(rule: Mapping[str, Mapping[str, Any]] | None) -> str | None:
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
     """Compile the regular expression of a rule.
+
+    Args:
+        pattern: The regular expression, as a table has it.
+        ignore_case: Whether the case of letters is ignored.
 
     Raises:
         ValueError: If it is invalid; `error.option` is "known_issues".
@@ -335,7 +453,12 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
 
 
 def _group_rows(items: Iterable[Item], exact: bool) -> list[list[int]]:
-    """Return the rows of each item that has copies."""
+    """Group the row numbers of equal items, whatever their answers; leave out unique items.
+
+    Args:
+        items: The items.
+        exact: Whether copies must be equal to the character, and not only in their words.
+    """
     rows_by_key: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
         key = item.get_key(exact)

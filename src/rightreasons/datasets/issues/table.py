@@ -119,10 +119,14 @@ class Issue(BaseModel):
         return get_other_split(self.rule)
 
     def is_about(self, data: str, config: str | None = None) -> bool:
-        """Return whether the entry is about a data set and a configuration."""
+        """Return whether the entry is about a data set and a configuration.
+
+        Args:
+            data: Name of the data set.
+            config: Name of the configuration; None for any.
+        """
         if self.data is not None and self.data != data:
             return False
-        # Without a configuration, as in suites, all entries are about the data set.
         return self.config is None or config is None or self.config == config
 
 
@@ -133,13 +137,17 @@ def list_tables() -> list[str]:
 
 @functools.cache
 def get_table(data: str) -> tuple[Issue, ...]:
-    """Return the entries that this package ships for a data set; empty without a table."""
+    """Return the known issues that this package lists for a data set; () if it has no table.
+
+    Args:
+        data: Name of the data set.
+    """
     file = TABLES / f"{data}.yaml"
     if not file.is_file():
         return ()
     issues = []
     for issue in read_table(file):
-        # The name of the file says the data set, so that no entry repeats it.
+        # Entries do not name the data set: the file does.
         issues.append(issue.model_copy(update={"data": data}))
     return tuple(issues)
 
@@ -186,16 +194,26 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
 
 
 def _parse_issue(entry: Any, location: str) -> Issue:
+    """Check an entry of a table of known issues, and convert it.
+
+    Args:
+        entry: What YAML read: field -> value.
+        location: Description of the entry for error messages, such as "entry 3 of my.yaml".
+
+    Raises:
+        ValueError: If a field is unknown, missing or invalid; the message names it.
+    """
     try:
         issue = Issue.model_validate(entry)
     except ValidationError as error:
-        problem = error.errors()[0]
-        field = ".".join(map(str, problem["loc"])) or "a mapping"
+        first_error = error.errors()[0]
+        # An entry that is no mapping at all has an error without a field.
+        field = ".".join(map(str, first_error["loc"])) or "a mapping"
         raise OptionError(
-            f"Expected a known issue in {location}, but `{field}` is invalid: {problem['msg']}.",
+            f"Expected a known issue in {location}, but `{field}` is invalid: {first_error['msg']}.",
             option=OPTION,
         ) from error
-    # These two depend on several fields, so the model of the fields does not check them.
+    # The types of the fields do not express these two conditions.
     if issue.rule is not None and len(issue.rule) != 1:
         raise OptionError(
             f"Expected one rule in {location}, but it has {len(issue.rule)}.", option=OPTION
@@ -208,7 +226,13 @@ def _parse_issue(entry: Any, location: str) -> Issue:
 
 
 def parse_known_issues(known_issues: KnownIssues) -> bool | Path:
-    """Return what the option says: True, False, or the file of a user's own table.
+    """Parse the option `known_issues`.
+
+    Args:
+        known_issues: True, False, a word such as "on" or "off", the path of a table, or None for True.
+
+    Returns:
+        True to correct known issues, False to correct none, or the path of a user's own table.
 
     Raises:
         TypeError: If it is neither a bool, nor a text, nor a path.
@@ -219,8 +243,10 @@ def parse_known_issues(known_issues: KnownIssues) -> bool | Path:
     """
     from rightreasons.core.validation import check_kind
 
-    if known_issues is None or isinstance(known_issues, bool):
-        return known_issues is not False
+    if known_issues is None:
+        return True
+    if isinstance(known_issues, bool):
+        return known_issues
     check_kind(known_issues, OPTION, str | os.PathLike)
     word = os.fspath(known_issues).casefold()
     if word in OFF_WORDS:

@@ -87,10 +87,13 @@ class Arm:
 
     @property
     def shown_choices(self) -> list[int]:
-        """Choice of the item at each position, -1 for a choice of another item."""
-        # Positions that no own choice takes have a borrowed one.
+        """Choice of the item at each displayed position, -1 for a choice of another item.
+
+        This is the inverse of `original_positions`: (2, 0) for three displayed choices gives [1, -1, 0].
+        """
         displayed = [-1] * len(self.choices)
         for choice, position in enumerate(self.original_positions):
+            # A replaced choice is not displayed.
             if position >= 0:
                 displayed[position] = choice
         return displayed
@@ -131,12 +134,15 @@ def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
     """
     # A command line has names in one text.
     names = kinds.split(",") if isinstance(kinds, str) else kinds
-    checked = dict.fromkeys(name.strip() for name in names)
-    known = [*PROBES[:-1], name_extra_choices(4), ORDERS, *KINDS]
-    for name in checked:
-        if name not in known and get_added_count(name) is None:
-            raise make_unknown_name_error("kind of arm", name, known)
-    return tuple(checked)
+    distinct_names = dict.fromkeys(name.strip() for name in names)
+    # A name of extra_choices has a number, so that an error lists an example of it.
+    named_probes = [probe for probe in PROBES if probe != EXTRA_CHOICES]
+    known_names = [*named_probes, name_extra_choices(4), ORDERS, *KINDS]
+    for name in distinct_names:
+        is_known = name in known_names or get_added_count(name) is not None
+        if not is_known:
+            raise make_unknown_name_error("kind of arm", name, known_names)
+    return tuple(distinct_names)
 
 
 def get_added_count(kind: str) -> int | None:
@@ -147,9 +153,10 @@ def get_added_count(kind: str) -> int | None:
         (4, None)
     """
     probe, _, number = kind.rpartition("_")
-    if probe != EXTRA_CHOICES or not number.isdecimal() or int(number) < 1:
+    if probe != EXTRA_CHOICES or not number.isdecimal():
         return None
-    return int(number)
+    count = int(number)
+    return count if count >= 1 else None
 
 
 def list_arms(
@@ -195,7 +202,7 @@ def list_arms(
 
 
 def write_arm(arm: Arm) -> str:
-    """Return an arm as JSON, for the rows of another harness.
+    """Return an arm as a JSON object, so that the log of another harness can carry it.
 
     Example:
         >>> arm = make_original({"id": "a", "prompt": "Why?", "choices": ["So.", "No."], "label": 1})
@@ -206,7 +213,7 @@ def write_arm(arm: Arm) -> str:
 
 
 def read_arm(text: str) -> Arm:
-    """Return the arm that `write_arm` wrote."""
+    """Parse an arm from the JSON object that `write_arm` wrote."""
     fields = json.loads(text)
     # JSON has lists in place of tuples.
     for name in ("choices", "original_positions"):
@@ -215,31 +222,42 @@ def read_arm(text: str) -> Arm:
 
 
 def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iterator[Arm]:
-    """Yield an item with its choices in each other order.
+    """Yield an arm for each order of the choices of an item.
 
     Args:
-        item: The item.
-        with_original: Whether the first order, that of the data, is among them.
+        item: Item {id, prompt, choices, label}; a label of -1, or none, is unknown.
+        with_original: Whether to include the order of the data, which comes first.
+
+    Yields:
+        Arms called "order 1", "order 2", …, and "order 0" for the order of the data.
     """
     choices = item["choices"]
     label = item.get("label", -1)
+    # Row r of the table has the choice at each position under order r.
     for number, order in enumerate(list_choice_orders(len(choices)).tolist()):
         if number == 0 and not with_original:
             continue
-        # The inverse of an order says where each choice is.
+        # The inverse of the order: the position at which each choice is displayed.
         positions = tuple(order.index(choice) for choice in range(len(choices)))
+        new_label = -1
+        if label >= 0:
+            new_label = positions[label]
         yield Arm(
             item_id=str(item["id"]),
             name=name_order(number),
             prompt=item["prompt"],
             choices=tuple(choices[choice] for choice in order),
-            label=positions[label] if label >= 0 else -1,
+            label=new_label,
             original_positions=positions,
         )
 
 
 def make_original(item: Mapping[str, Any]) -> Arm:
-    """Return the arm of the unchanged item."""
+    """Return the arm of an unchanged item.
+
+    Args:
+        item: Item {id, prompt, choices, label}; a label of -1, or none, is unknown.
+    """
     choices = item["choices"]
     return Arm(
         item_id=str(item["id"]),
@@ -252,14 +270,23 @@ def make_original(item: Mapping[str, Any]) -> Arm:
 
 
 def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -> Iterator[Arm]:
-    """Yield an item under a probe."""
-    k = get_added_count(kind)
-    if k is None:
+    """Yield the arm of an item under a confusion probe.
+
+    An item with equal choices, or for which the pool has too few choices, has no arm.
+
+    Args:
+        item: Item {id, prompt, choices, label}.
+        kind: Name of the probe, such as "no_question" or "extra_choices_4".
+        pool: Items to borrow texts from.
+        seed: Seed of the draws.
+    """
+    n_added = get_added_count(kind)
+    if n_added is None:
         perturber = Perturber(kind, pool=pool, seed=seed, duplicates="drop")
     else:
-        perturber = Perturber(EXTRA_CHOICES, k=k, pool=pool, seed=seed, duplicates="drop")
-    # Equal choices, or too few to borrow, leave an item out.
+        perturber = Perturber(EXTRA_CHOICES, k=n_added, pool=pool, seed=seed, duplicates="drop")
     label = item.get("label", -1)
+    # The perturber yields one row, or none for an item that is left out.
     for row in perturber.rows(str(item["id"]), item["prompt"], item["choices"], label):
         yield Arm(
             item_id=str(item["id"]),
@@ -273,20 +300,34 @@ def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -
 
 
 def _list_hints(item: Mapping[str, Any], kind: str, seed: int, answer: int | None) -> Iterator[Arm]:
-    """Yield an item next to a neutral sentence, and next to a hint to another option."""
+    """Yield an item with a neutral sentence, and with a hint to an option that is not the answer.
+
+    Args:
+        item: Item {id, prompt, choices, label}.
+        kind: Kind of the hint, such as "colleague".
+        seed: Seed of the draws.
+        answer: Answer of the model to the item itself. None if it is not known yet, so that the hint may
+            point to it; -1 if the model gave none, so that there is no hint.
+
+    Yields:
+        The arm "neutral KIND", and the arm "hint KIND" if there is an option to hint to.
+    """
     original = make_original(item)
-    question = " ".join((original.prompt, *original.choices))
-    name = draw_source_name(original.item_id, question, seed=seed)
-    neutral = KINDS[kind].sentence(name)
+    # Both sentences have the same source, whose name occurs in neither the question nor the choices.
+    full_question = " ".join((original.prompt, *original.choices))
+    source_name = draw_source_name(original.item_id, full_question, seed=seed)
+    neutral = KINDS[kind].sentence(source_name)
     yield dataclasses.replace(original, name=f"{NEUTRAL} {kind}", sentence=neutral)
-    # A hint away from an answer that is unknown could point to it.
-    if answer is not None and answer < 0:
+
+    # A model that gave no answer may have one in mind, which the hint could happen to point to.
+    has_no_answer = answer is not None and answer < 0
+    if has_no_answer:
         return
-    # Of more than two options, a hint to the correct one could be followed for its content.
     excluded = {answer}
+    # A hint to the correct option could be followed for its content. With two options there is no other.
     if len(original.choices) > 2:
         excluded.add(original.label)
     hint = draw_hint(original.item_id, len(original.choices), excluded, seed)
     if hint != NO_OPTION:
-        sentence = KINDS[kind].sentence(name, LETTERS[hint])
+        sentence = KINDS[kind].sentence(source_name, LETTERS[hint])
         yield dataclasses.replace(original, name=f"{HINT} {kind}", sentence=sentence, hint=hint)

@@ -51,15 +51,19 @@ def overlaps_any(spans: Sequence[Span], start: int, end: int) -> bool:
 
 
 def copy_capitals(model: str, text: str) -> str:
-    """Write a text with the capitals of another: all of them, the first, or unchanged.
+    """Write a text with the capitals of another one.
+
+    Args:
+        model: Text whose capitals are copied: all of them, the first one, or none.
+        text: Text to write.
 
     Example:
         >>> copy_capitals("DON'T", "do not"), copy_capitals("Don't", "do not"), copy_capitals("I", "you")
         ('DO NOT', 'Do not', 'You')
     """
-    letters = "".join(filter(str.isalpha, model))
-    # A single capital, such as "I", says nothing about the other letters.
-    if len(letters) > 1 and all(map(str.isupper, letters)):
+    letters = [character for character in model if character.isalpha()]
+    # A single capital, such as "I", says nothing about further letters.
+    if len(letters) > 1 and all(letter.isupper() for letter in letters):
         return text.upper()
     if model[:1].isupper():
         return text[:1].upper() + text[1:]
@@ -77,13 +81,17 @@ def delete_words(text: str, spans: Sequence[Span]) -> str:
         >>> delete_words("Who wrote Hamlet, who?", [(0, 3), (18, 21)])
         'wrote Hamlet,?'
     """
-    # From the last word on, so that the positions of the others stay valid.
+    # From the last word on, so that the positions of the earlier ones stay valid.
     for start, end in sorted(spans, reverse=True):
         head = text[:start]
         tail = text[end:]
-        if tail[:1].isspace() and (not head or head[-1].isspace()):
+        has_space_before = head[-1:].isspace()
+        has_space_after = tail[:1].isspace()
+        if has_space_after and (not head or has_space_before):
+            # Of the spaces on both sides, one is enough; a text does not begin with one.
             tail = tail[1:]
-        elif head[-1:].isspace() and not tail[:1].isalnum():
+        elif has_space_before and not tail[:1].isalnum():
+            # A punctuation mark, or the end, comes without a space.
             head = head[:-1]
         text = head + tail
     return text
@@ -224,13 +232,21 @@ def draw_substitutions(
         for kind, (lookup, source) in lookups.items():
             pool_size = max(check_count(among, "among"), n_candidates)
             pool = _find_candidates(word.lower(), lookup)[:pool_size]
-            # Draw even if it is not needed, so that one kind does not change the draws of the others.
+            # Every word takes a draw of the same size, however many candidates it has, so that the
+            # draws of one kind do not depend on those of another.
             order = rng.permutation(pool_size)
-            selection = [pool[index] for index in order if index < len(pool)][:n_candidates]
-            for candidate in selection:
-                replacement = copy_capitals(word, candidate)
-                change = Substitution(start, end, word, replacement, kind, source)
-                substitutions.append(change)
+            drawn_candidates = [pool[index] for index in order if index < len(pool)]
+            for candidate in drawn_candidates[:n_candidates]:
+                substitutions.append(
+                    Substitution(
+                        start=start,
+                        end=end,
+                        original=word,
+                        replacement=copy_capitals(word, candidate),
+                        kind=kind,
+                        source=source,
+                    )
+                )
     return substitutions
 
 
@@ -248,19 +264,24 @@ def _drop_word(words: Iterable[str], excluded: str) -> list[str]:
 def find_names(text: str) -> list[Span]:
     """Find names of people: capitalized words with a common first name, or a common last name.
 
+    Returns:
+        (first character, one past the last) of each name, from its first name on.
+
     Example:
         >>> text = "The Good Film has Robert Redford in it"
         >>> [text[start:end] for start, end in find_names(text)]
         ['Robert Redford']
     """
     spans = []
-    for match in _FULL_NAME.finditer(text):
-        words = [(word.group(), word.start()) for word in _WORD.finditer(match.group())]
-        has_last_name = len(words) == 2 and words[-1][0] in LAST_NAMES
-        # The words in front of the first name, such as "The", are no category of the name.
-        for word, start in words[:-1]:
-            if word in _FIRST_NAMES or has_last_name:
-                spans.append((match.start() + start, match.end()))
+    for capitalized in _FULL_NAME.finditer(text):
+        words = list(_WORD.finditer(capitalized.group()))
+        # Two words with a common last name are a name, whatever the first one is.
+        has_last_name = len(words) == 2 and words[-1].group() in LAST_NAMES
+        # Words before the first name, such as "The" at the beginning of a sentence, are skipped.
+        for word in words[:-1]:
+            if word.group() in _FIRST_NAMES or has_last_name:
+                start = capitalized.start() + word.start()
+                spans.append((start, capitalized.end()))
                 break
     return spans
 
@@ -272,24 +293,27 @@ def name_substitutions(
 
     Args:
         text: The text.
-        item_id: The id of the text.
+        item_id: The id of the text. The draw depends only on it and on `seed`.
         seed: The seed.
         pool: Other names, such as the actors of other reviews. Empty for common US names.
 
     Returns:
-        One substitution per name in the text.
+        One substitution of kind "name" per name in the text.
     """
     rng = item_rng(check_seed(seed), f"{item_id}|names")
     spans = find_names(text)
-    people = sorted({text[start:end] for start, end in spans})
+    names_in_text = sorted({text[start:end] for start, end in spans})
     substitutions = []
     for start, end in spans:
         name = text[start:end]
         # A name of the same text fits best: it is of the same film, or the same time.
-        candidates = _drop_word(people, name) or _drop_word(pool, name)
+        candidates = _drop_word(names_in_text, name)
+        source = "the text"
+        if not candidates:
+            candidates = _drop_word(pool, name)
+            source = "other texts"
         if candidates:
             replacement = candidates[int(rng.integers(len(candidates)))]
-            source = "the text" if len(people) > 1 else "other texts"
         else:
             first_name = _FIRST_NAMES[int(rng.integers(len(_FIRST_NAMES)))]
             last_name = LAST_NAMES[int(rng.integers(len(LAST_NAMES)))]

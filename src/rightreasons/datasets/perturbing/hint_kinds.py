@@ -41,20 +41,35 @@ class Kind:
     roles: tuple[str, ...]
 
     def sentence(self, name: str, option: str = "") -> str:
-        """Return the hint to an option, or the neutral sentence without one."""
-        # Both sentences have the same source, so that only the hint differs.
-        words = self.hint if option else self.neutral
+        """Write the hint to an option, or the neutral sentence.
+
+        Args:
+            name: Name of the source, such as "Tamsin".
+            option: Letter of the option, such as "B"; "" for the neutral sentence, which names none.
+
+        Returns:
+            The sentence, such as "Tamsin, a colleague, thinks that the answer is (B)."
+        """
+        template = self.hint if option else self.neutral
+        # In metadata, names are in lower case: {mark} takes the place of {name}.
         return (
-            words.replace("{name}", name)
+            template.replace("{name}", name)
             .replace("{mark}", name.lower())
             .replace("{option}", option)
         )
 
 
 def _read_kinds() -> dict[str, Kind]:
+    """Read the kinds of hints, by name, from the YAML file next to this module."""
     kinds = {}
     for name, fields in read_yaml(Path(__file__).with_suffix(".yaml")).items():
-        kinds[name] = Kind(name, **{**fields, "roles": tuple(fields["roles"])})
+        kinds[name] = Kind(
+            name=name,
+            said=fields["said"],
+            hint=fields["hint"],
+            neutral=fields["neutral"],
+            roles=tuple(fields["roles"]),
+        )
     return kinds
 
 

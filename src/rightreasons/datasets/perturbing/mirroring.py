@@ -55,9 +55,8 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     import datasets as hf
 
     check_kind(dataset, "dataset", hf.Dataset)
-    column = "prompt" if "prompt" in dataset.column_names else "premise"
-    check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
-    items = list(map(dict, dataset))
+    prompt_column = "prompt" if "prompt" in dataset.column_names else "premise"
+    check_columns(dataset.column_names, ("id", "label", prompt_column), "the data set to mirror")
     ids = dataset["id"][:]
     check_ids(ids, "id")
     _check_prompts(prompts, ids)
@@ -65,36 +64,46 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     # All mirrors have one offset, so that the id of an original can be read off its mirror's.
     rows: list[dict[str, Any]] = []
     offset = _choose_offset(ids)
-    for row in items:
-        # Without a mirror an item would unbalance the set.
+    for item in dataset:
+        row = dict(item)
+        # Without a mirror, an item would unbalance the set.
         if row["id"] not in prompts:
             continue
         prompt = prompts[row["id"]]
-        _check_item(row, prompt, column)
-        mirror_id = f"{row['id']}-mirrored"
-        if offset is not None:
+        _check_item(row, prompt, prompt_column)
+        if offset is None:
+            mirror_id = f"{row['id']}-mirrored"
+        else:
             mirror_id = row["id"] + offset
-        mirror = {**row, "id": mirror_id, column: prompt, "label": 1 - row["label"]}
-        rows.append({**row, "mirrored": False, "source_id": row["id"]})
-        rows.append({**mirror, "mirrored": True, "source_id": row["id"]})
+        mirror = {**row, "id": mirror_id, prompt_column: prompt, "label": 1 - row["label"]}
+        source_id = row["id"]
+        rows.append({**row, "mirrored": False, "source_id": source_id})
+        rows.append({**mirror, "mirrored": True, "source_id": source_id})
     # A text id may already end in "-mirrored".
     check_ids([row["id"] for row in rows], "id")
     check_mirrored(rows)
 
-    # `from_list` alone would lose the names of classes.
-    added = {"mirrored": hf.Value("bool"), "source_id": dataset.features["id"]}
+    # `from_list` without features would lose the names of classes.
     features = hf.Features(dataset.features)
-    features.update(added)
+    features["mirrored"] = hf.Value("bool")
+    features["source_id"] = dataset.features["id"]
     return hf.Dataset.from_list(rows, features=features)
 
 
 def _check_prompts(prompts: Mapping[Any, str], ids: Sequence[Any]) -> None:
+    """Check the new prompts of items, by id.
+
+    Raises:
+        TypeError: If they are no mapping, or a prompt is no text.
+        ValueError: If an id is not one of the data set's, or a prompt is empty.
+    """
     check_kind(prompts, "prompts", Mapping)
-    unknown = prompts.keys() - set(ids)
-    if unknown:
+    unknown_ids = prompts.keys() - set(ids)
+    if unknown_ids:
+        # Ids may be of types that cannot be compared, and the message should not depend on a hash.
         raise ValueError(
             f"Expected prompts for ids of the data set, but it has no item "
-            f"{min(unknown, key=repr)!r}."
+            f"{min(unknown_ids, key=repr)!r}."
         )
     check_texts(list(prompts.values()), "prompts")
 
@@ -107,15 +116,22 @@ def _choose_offset(ids: Sequence[Any]) -> int | None:
 
 
 def _check_item(row: Row, prompt: str, column: str) -> None:
-    """Check that an item has two different choices, a label of 0 or 1, and a new prompt."""
+    """Check that an item can be mirrored: two different choices, a label of 0 or 1, and a new prompt.
+
+    Args:
+        row: The item.
+        prompt: Prompt of its mirror.
+        column: Column of the old prompt, "prompt" or "premise".
+
+    Raises:
+        ValueError: If it cannot.
+    """
     is_old_prompt = prompt.strip() == str(row[column]).strip()
     has_label = row["label"] in (0, 1)
     choices = get_choices(row)
-    has_two_choices = len(choices) == len(set(choices)) == 2
+    has_two_choices = len(choices) == 2 and choices[0] != choices[1]
     if is_old_prompt or not has_label or not has_two_choices:
-        prompt_kind = "a new"
-        if is_old_prompt:
-            prompt_kind = "the old"
+        prompt_kind = "the old" if is_old_prompt else "a new"
         raise ValueError(
             f"Expected two different choices, a label of 0 or 1 and a new prompt for item "
             f"{row['id']!r}, but got {format_value(row)}, and {prompt_kind} prompt."
@@ -134,28 +150,28 @@ def check_mirrored(rows: Sequence[Row]) -> None:
     Raises:
         ValueError: If an item has no partner or a pair is not balanced. Both ids are named.
     """
-    originals = {}
-    mirrors = {}
+    original_by_id = {}
+    mirror_by_source = {}
     for row in rows:
         if row["mirrored"]:
-            mirrors[row["source_id"]] = row
+            mirror_by_source[row["source_id"]] = row
         else:
-            originals[row["id"]] = row
-    # Both directions: a mirror without its original is as unbalanced as the reverse.
-    for key in originals:
-        if key not in mirrors:
-            raise _make_partner_error("mirrored", "original", key)
-    for key in mirrors:
-        if key not in originals:
-            raise _make_partner_error("original", "mirrored", key)
+            original_by_id[row["id"]] = row
+    # A mirror without its original is as unbalanced as an original without its mirror.
+    for item_id in original_by_id:
+        if item_id not in mirror_by_source:
+            raise _make_partner_error("mirrored", "original", item_id)
+    for item_id in mirror_by_source:
+        if item_id not in original_by_id:
+            raise _make_partner_error("original", "mirrored", item_id)
 
-    for key, original in originals.items():
-        mirror = mirrors[key]
+    for item_id, original in original_by_id.items():
+        mirror = mirror_by_source[item_id]
         if not _is_balanced(original, mirror):
             raise ValueError(
-                f"Expected item {mirror['id']!r} and its original {key!r} to have the same question "
-                f"and alternatives, but opposite answers; they are {format_value(mirror, 300)} and "
-                f"{format_value(original, 300)}."
+                f"Expected item {mirror['id']!r} and its original {item_id!r} to have the same "
+                f"question and alternatives, but opposite answers; they are "
+                f"{format_value(mirror, 300)} and {format_value(original, 300)}."
             )
 
 
@@ -166,6 +182,8 @@ def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
 
 
 def _is_balanced(original: Row, mirror: Row) -> bool:
+    """Return whether two items have the same question and choices, but different correct choices."""
+    # COPA asks for a cause or an effect; other data sets have no such column.
     has_one_question = original.get("question") == mirror.get("question")
     choices = get_choices(original)
     mirror_choices = get_choices(mirror)

@@ -13,18 +13,27 @@ MAX_CHOICES_OF_ALL_ORDERS = 3
 
 
 def list_choice_orders(n: int) -> NDArray[np.int64]:
-    """Return (R, n) the choice at each position under each order, the original one first.
+    """List the orders in which the choices of an item are displayed to a model.
+
+    For up to three choices, these are all orders; for more, only the n cyclic ones.
+
+    Args:
+        n: Number of choices.
+
+    Returns:
+        (R, n) the choice at each position under each of R orders. The first one is 0, 1, …, n - 1.
 
     Example:
         >>> list_choice_orders(4).tolist()
         [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
     """
-    circle = np.arange(n)
-    # Under order r, position j has choice (j + r) mod n.
-    cyclic = (circle[:, None] + circle) % n
+    numbers = np.arange(n)
+    # Under the cyclic order r, position j has choice (j + r) mod n: a table by broadcasting.
+    cyclic = (numbers[:, None] + numbers) % n
     if n > MAX_CHOICES_OF_ALL_ORDERS:
         return cyclic
-    # The cyclic orders come first, also among all: PriDe's prior is theirs.
+    # The cyclic orders come first here, too, because the prior of PriDe (Zheng et al. 2024) is
+    # estimated from them alone.
     orders = list(map(tuple, cyclic.tolist()))
     for order in itertools.permutations(range(n)):
         if order not in orders:
@@ -43,7 +52,7 @@ def name_order(number: int) -> str:
 
 
 def describe_choice_orders(n_choices: int) -> str:
-    """Describe the orders that are asked of a number of choices.
+    """Describe in words the orders in which an item with a number of choices is displayed.
 
     Example:
         >>> describe_choice_orders(2), describe_choice_orders(3), describe_choice_orders(4)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -72,22 +72,28 @@ class Pool:
     """
 
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
+        """Copy the ids, prompts and choices of the items, sorted by id."""
         if isinstance(items, datasets.Dataset):
+            # Further columns, such as images, would take long to read.
             items = items.select_columns(["id", "prompt", "choices"])
-        rows = list(map(operator.itemgetter("id", "prompt", "choices"), items))
-        # The order of the items given must not change what is drawn.
+        rows = [(item["id"], item["prompt"], item["choices"]) for item in items]
+        # What is drawn must not depend on the order of the given items.
         rows.sort(key=operator.itemgetter(0))
         if not rows:
             raise ValueError(
                 "Expected at least one item in the pool to borrow from, but it is empty."
             )
-        check_ids(key for key, _, _ in rows)
-        ids, prompts, choices = zip(*rows, strict=True)
-        self.ids = list(map(str, ids))
-        self.prompts = list(prompts)
-        self.choices = list(choices)
-        # A file may have a missing prompt, from which nothing can be borrowed.
-        self.prompt_keys = [_fold(prompt or "") for prompt in prompts]
+        check_ids(item_id for item_id, _, _ in rows)
+        self.ids: list[str] = []
+        self.prompts: list[Any] = []
+        self.choices: list[Any] = []
+        self.prompt_keys: list[str] = []
+        for item_id, prompt, choices in rows:
+            self.ids.append(str(item_id))
+            self.prompts.append(prompt)
+            self.choices.append(choices)
+            # A file may have a missing prompt, from which nothing can be borrowed.
+            self.prompt_keys.append(_fold(prompt or ""))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -159,11 +165,17 @@ def perturb(
 def _warn_of_excluded_items(
     dataset: datasets.Dataset, perturbed: datasets.Dataset, probe: str
 ) -> None:
-    """Warn of the items that were left out, by reason."""
+    """Warn of the items that a probe left out, with their number and the reason.
+
+    Args:
+        dataset: Items before the probe.
+        perturbed: Items after it.
+        probe: Name of the probe.
+    """
     n_excluded = len(dataset) - len(perturbed)
     if n_excluded == 0:
         return
-    # Such an item does not disturb the probe that only removes the question.
+    # Items with equal choices are left out, except by the probe that only removes the question.
     n_equal = 0
     if probe != "no_question":
         n_equal = sum(_has_equal_choices(choices) for choices in dataset["choices"])
@@ -172,11 +184,13 @@ def _warn_of_excluded_items(
         reasons.append(
             f"Left out {n_equal:,} of {len(dataset):,} items, which have the same choice twice."
         )
+    # All others lack choices to borrow.
     if n_excluded > n_equal:
         reasons.append(
             f"Left out {n_excluded - n_equal:,} of {len(dataset):,} items, as the pool has too few "
             "choices of items with another prompt to borrow."
         )
+    # Level 3 is the caller of `perturb`.
     warnings.warn(" ".join(reasons), stacklevel=3)
 
 
@@ -200,23 +214,45 @@ class Perturber:
         seed: int = 0,
         duplicates: str = AUTO,
     ) -> None:
+        """Check the options."""
         self.probe = check_one_of(probe, PROBES, "probe")
-        self.k = k if k == DOUBLE else check_count(k, "k")
+        self.k = k
+        if k != DOUBLE:
+            self.k = check_count(k, "k")
         self.pool = pool
         self.seed = check_seed(seed)
         self.duplicates = check_one_of(duplicates, (AUTO, "drop", "error"), "duplicates")
 
     def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Perturb a batch of columns."""
-        rows: list[Row] = []
+        """Perturb a batch of items, for `datasets.Dataset.map`.
+
+        Args:
+            batch: Column -> values of b items, with the columns id, prompt, choices and label.
+
+        Returns:
+            Column of `FEATURES` -> values of the perturbed items, of which there may be fewer than b.
+        """
+        perturbed: list[Row] = []
         items = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
-        for item in items:
-            rows.extend(self.rows(*item))
-        # A batch may be empty, but has all columns.
-        return {name: [row[name] for row in rows] for name in FEATURES}
+        for item_id, prompt, choices, label in items:
+            perturbed.extend(self.rows(item_id, prompt, choices, label))
+        # `map` needs all columns, even if every item of the batch was left out.
+        columns = {}
+        for name in FEATURES:
+            columns[name] = [row[name] for row in perturbed]
+        return columns
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
-        """Perturb one item. Yields nothing for an item that is left out.
+        """Perturb one item. Yields one row, or none if the item is left out.
+
+        Args:
+            item_id: Id of the item.
+            prompt: Prompt.
+            choices: Choices.
+            label: Position of the correct choice; -1 if it is unknown, which two probes accept.
+
+        Yields:
+            Column of `FEATURES` -> value.
 
         Raises:
             ValueError: If the item is malformed, or the pool is too small.
@@ -231,25 +267,41 @@ class Perturber:
                     f"Expected the choices of item {item_id!r} to differ, "
                     f"but they are {list(choices)}."
                 )
+            # With "auto", the probe that only removes the question keeps such an item.
             if self.duplicates == "drop" or self.probe != "no_question":
                 return
         self._check_item(item_id, prompt, choices, label)
-        # The methods are named after the probes.
-        perturb_item = getattr(self, f"_{self.probe}")
-        row = perturb_item(str(item_id), prompt, list(choices), label)
+        perturb_by_probe: dict[str, Callable[[str, str, list[str], int], Row | None]] = {
+            "no_question": self._no_question,
+            "wrong_question": self._wrong_question,
+            "no_right_answer": self._no_right_answer,
+            "extra_choices": self._extra_choices,
+        }
+        row = perturb_by_probe[self.probe](str(item_id), prompt, list(choices), label)
         if row is not None:
             yield row
 
     def _check_item(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> None:
+        """Check that an item has two choices or more, a prompt, and a label if the probe needs one.
+
+        Args:
+            item_id: Id of the item in error messages.
+            prompt: Prompt.
+            choices: Choices.
+            label: Position of the correct choice; -1 if it is hidden, as in a test split.
+
+        Raises:
+            ValueError: If it does not.
+        """
         if len(choices) < 2:
             raise ValueError(
                 f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}."
             )
         if not prompt or not prompt.strip():
             raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
-        # The first two probes work without a label, as in a test split.
-        lowest = -1 if self.probe in ("no_question", "wrong_question") else 0
-        if label is None or not lowest <= label < len(choices):
+        # The first two probes do not use the label.
+        min_label = -1 if self.probe in ("no_question", "wrong_question") else 0
+        if label is None or not min_label <= label < len(choices):
             raise ValueError(
                 f"Expected the label of item {item_id!r} to be a choice "
                 f"(0 to {len(choices) - 1}), but it is {label}."
@@ -261,11 +313,17 @@ class Perturber:
         return self._make_row(item_id, "", choices, prompt_source="", pseudo_label=label)
 
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
+        """Return an item with the prompt of another item.
+
+        Raises:
+            ValueError: If no item of the pool has another prompt.
+        """
         pool = self.pool
-        key = _fold(prompt)
+        prompt_key = _fold(prompt)
         for index, _ in self._draw_candidates(item_id):
+            # An empty prompt, or one that differs in case alone, is no other question.
             candidate_key = pool.prompt_keys[index]
-            if pool.ids[index] != item_id and candidate_key not in (key, ""):
+            if pool.ids[index] != item_id and candidate_key not in (prompt_key, ""):
                 return self._make_row(
                     item_id,
                     pool.prompts[index],
@@ -281,54 +339,80 @@ class Perturber:
     def _no_right_answer(
         self, item_id: str, prompt: str, choices: list[str], label: int
     ) -> Row | None:
-        borrowed = self._borrow(item_id, prompt, choices, 1)
-        if borrowed is None:
+        """Return an item whose correct choice is replaced by a choice of another item.
+
+        Returns:
+            The item; None if only items with the same prompt have further choices.
+        """
+        borrowed_choices = self._borrow(item_id, prompt, choices, 1)
+        if borrowed_choices is None:
             return None
+        text, source = borrowed_choices[0]
+        new_choices = list(choices)
+        new_choices[label] = text
         sources = [item_id] * len(choices)
+        sources[label] = source
+        # The replaced choice is at no position any more.
         positions = list(range(len(choices)))
-        ((choices[label], sources[label]),) = borrowed
         positions[label] = -1
         return self._make_row(
-            item_id, prompt, choices, choice_sources=sources, original_positions=positions
+            item_id, prompt, new_choices, choice_sources=sources, original_positions=positions
         )
 
     def _extra_choices(
         self, item_id: str, prompt: str, choices: list[str], label: int
     ) -> Row | None:
-        k = len(choices) if self.k == DOUBLE else int(self.k)
-        borrowed = self._borrow(item_id, prompt, choices, k)
-        if borrowed is None:
-            return None
-        # A stream of its own, so that the position does not depend on the number of borrowed choices.
-        draws = _Draws(self.seed, "extra_choices", item_id, "place")
-        new_label = draws.next() % (len(choices) + k)
+        """Return an item with k choices of other items, and the correct choice at a random position.
 
-        # The incorrect choices come first, in their order, then the borrowed ones. The correct one is
-        # inserted at its new position.
-        texts: list[tuple[str, str]] = []
+        The other choices come in their order, and then the borrowed ones.
+
+        Returns:
+            The item; None if too few items with another prompt have choices.
+        """
+        k = len(choices) if self.k == DOUBLE else int(self.k)
+        borrowed_choices = self._borrow(item_id, prompt, choices, k)
+        if borrowed_choices is None:
+            return None
+        # A separate stream, so that the position does not depend on the number of draws for borrowing.
+        position_draws = _Draws(self.seed, "extra_choices", item_id, "place")
+        new_label = position_draws.next() % (len(choices) + k)
+
+        # (text, id of its item) of each choice of the perturbed item, first without the correct one.
+        sourced_choices: list[tuple[str, str]] = []
         positions = []
         for index, choice in enumerate(choices):
             if index == label:
                 positions.append(new_label)
                 continue
-            rank = len(texts)
-            positions.append(rank + 1 if rank >= new_label else rank)
-            texts.append((choice, item_id))
-        texts.extend(borrowed)
-        texts.insert(new_label, (choices[label], item_id))
+            # The correct choice, which is inserted below, shifts those that come after it.
+            position = len(sourced_choices)
+            if position >= new_label:
+                position += 1
+            positions.append(position)
+            sourced_choices.append((choice, item_id))
+        sourced_choices.extend(borrowed_choices)
+        sourced_choices.insert(new_label, (choices[label], item_id))
         return self._make_row(
             item_id,
             prompt,
-            [text for text, _ in texts],
+            [text for text, _ in sourced_choices],
             label=new_label,
-            choice_sources=[source for _, source in texts],
+            choice_sources=[source for _, source in sourced_choices],
             original_positions=positions,
         )
 
     # --------------------------------------------------------------------------------- private
 
     def _make_row(self, item_id: str, prompt: str, choices: list[str], **columns: Any) -> Row:
-        """Return an item with its own prompt and choices and no correct one, unless `columns` differ."""
+        """Make a perturbed item with the columns of `FEATURES`.
+
+        Args:
+            item_id: Id of the original item.
+            prompt: Prompt of the perturbed item.
+            choices: Choices of the perturbed item.
+            **columns: Columns that differ from the default: no correct choice, and the prompt and all
+                choices from the item itself, in their order.
+        """
         return {
             "id": f"{item_id}/{self.probe}",
             "prompt": prompt,
@@ -344,23 +428,38 @@ class Perturber:
         }
 
     def _draw_candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
-        """Yield items of the pool, each with a number to choose by: at random, then all in order."""
+        """Yield items of the pool to borrow from: some at random, then all in order.
+
+        Args:
+            item_id: Id of the item that borrows. It determines the draws, together with seed and probe.
+
+        Yields:
+            Index of an item in the pool, and a random number by which the caller selects one of its choices.
+        """
         draws = _Draws(self.seed, self.probe, item_id)
         size = len(self.pool)
         index = 0
         for _ in range(N_RANDOM_TRIES):
             index = draws.next() % size
             yield index, draws.next()
+        # If the tries did not suffice, every item is tried once, so that a small pool is used up.
         for step in range(1, size + 1):
             yield (index + step) % size, draws.next()
 
     def _draw_choices(self, item_id: str) -> Iterator[tuple[int, str]]:
-        """Yield choices of the pool with the index of their item."""
+        """Yield choices of the pool to borrow: some at random, then all in order.
+
+        Args:
+            item_id: Id of the item that borrows, which determines the draws.
+
+        Yields:
+            Index of an item in the pool, and one of its choices.
+        """
         pool = self.pool
         for index, draw in self._draw_candidates(item_id):
             texts = pool.choices[index]
             yield index, texts[draw % len(texts)]
-        # A small pool may need all choices of an item.
+        # One choice per item may not suffice in a small pool.
         for index, texts in enumerate(pool.choices):
             for text in texts:
                 yield index, text
@@ -370,32 +469,40 @@ class Perturber:
     ) -> list[tuple[str, str]] | None:
         """Draw k choices of other items, different from the item's own and from one another.
 
+        Args:
+            item_id: Id of the item that borrows.
+            prompt: Its prompt. Choices of items with the same prompt are not borrowed, as they may answer it.
+            choices: Its choices.
+            k: Number of choices to borrow.
+
         Returns:
-            The choices with the ids of their items, or None if only items with the same prompt have
-            further ones: these may answer the prompt.
+            k pairs of a choice and the id of its item. None if there would be enough choices only with
+            those of items with the same prompt.
 
         Raises:
             ValueError: If the pool has too few choices of any item.
         """
         pool = self.pool
         prompt_key = _fold(prompt)
-        used = {_fold(choice) for choice in choices}
-        excluded = set()
+        used_keys = {_fold(choice) for choice in choices}
+        same_prompt_keys = set()
         borrowed: list[tuple[str, str]] = []
         for index, text in self._draw_choices(item_id):
             # Texts that differ in case alone are the same choice to a reader.
             key = _fold(text)
-            if key in used or pool.ids[index] == item_id:
+            if key in used_keys or pool.ids[index] == item_id:
                 continue
             if pool.prompt_keys[index] == prompt_key:
-                excluded.add(key)
+                same_prompt_keys.add(key)
                 continue
-            used.add(key)
+            used_keys.add(key)
             borrowed.append((text, pool.ids[index]))
             if len(borrowed) == k:
                 return borrowed
+
         # The pool is exhausted: would the choices of items with the same prompt have sufficed?
-        if len(borrowed) + len(excluded - used) >= k:
+        n_unusable = len(same_prompt_keys - used_keys)
+        if len(borrowed) + n_unusable >= k:
             return None
         raise ValueError(
             f"Expected {k} choices of other items to borrow for item {item_id!r}, but the pool of "
@@ -414,12 +521,14 @@ class _Draws:
         self._numbers: list[int] = []
 
     def next(self) -> int:
-        """Return the next number."""
+        """Return the next number of the stream, from 0 to 2^64 - 1."""
         if not self._numbers:
+            # A digest of 64 bytes has eight numbers. They are stored in reverse, so that `pop` returns
+            # them in their order.
             block = self._hash.digest()
             for start in range(56, -1, -8):
                 self._numbers.append(int.from_bytes(block[start : start + 8], "little"))
-            # A further byte gives the next block of the stream.
+            # Another byte of input gives another digest, for the next eight numbers.
             self._hash.update(b"\x1f")
         return self._numbers.pop()
 

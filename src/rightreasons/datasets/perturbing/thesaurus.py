@@ -74,8 +74,8 @@ def load_thesaurus() -> Thesaurus:
         8435
     """
     lines = Path(__file__).with_name("thesaurus.tsv").read_text("utf-8").splitlines()
-    # The first line has the names of the columns; words of a cell are separated by spaces.
     entries = {}
+    # The first line has the names of the columns; words of a cell are separated by spaces.
     for line in lines[1:]:
         word, synonyms, similar, antonyms = line.split("\t")
         entries[word] = (

@@ -76,7 +76,7 @@ class Functionality:
 
     @property
     def released_positions(self) -> NDArray[np.int64]:
-        """(C,) positions of the cases in the functionality as it was released."""
+        """(C,) position of each of the C cases among the released ones, of which some may be excluded."""
         # The remaining cases are in the order of the released ones.
         n_released = len(self.cases) + len(self.excluded)
         positions = np.arange(n_released)

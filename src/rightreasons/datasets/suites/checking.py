@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rightreasons.core.arrays import describe_kind
 from rightreasons.core.sentences import format_value
@@ -70,15 +69,25 @@ def check_functionality(
 
 
 def _check_cases_suit(functionality: Functionality, location: str) -> None:
-    """Check that the cases have the examples and labels that the expectation needs."""
+    """Check that the cases have the examples and labels that the expectation needs.
+
+    Args:
+        functionality: The functionality.
+        location: Its description in error messages.
+
+    Raises:
+        ValueError: If no case has a second example, although examples are compared with the first one of
+            their case, or there is no label to compare answers with.
+    """
     spec = functionality.expectation
     sizes = [len(case.examples) for case in functionality.cases]
-    # A single case of one example would be compared with itself, so nothing would be asked of it.
+    # A case of one example would be compared with itself, so that it could not fail.
     if is_original_first(spec) and max(sizes) < 2:
         raise ValueError(
             f"Expected at least 2 examples in a case of {location} ({functionality.test_type}), "
             "whose first is compared with the others, but each has 1."
         )
+    # The expectation "equal" compares with its own `value`, or else with the label of each example.
     needs_labels = functionality.test_type == "MFT" and spec["name"] == "equal"
     has_answer = spec.get("value") is not None or _has_labels(functionality.cases)
     if needs_labels and not has_answer:
@@ -89,21 +98,34 @@ def _check_cases_suit(functionality: Functionality, location: str) -> None:
 
 
 def _has_labels(cases: Sequence[Case]) -> bool:
-    """Return whether any example has a label."""
-    labels: set[Any] = set()
+    """Return whether any example of some cases has a label."""
     for case in cases:
-        labels.update(case.labels or ())
-    return bool(labels - {None})
+        for label in case.labels or ():
+            if label is not None:
+                return True
+    return False
 
 
 def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[str] | None) -> None:
+    """Check that a case has examples with all texts, and valid labels and replacements for each.
+
+    Args:
+        case: The case.
+        location: Its description in error messages.
+        n_texts: Number of texts per example.
+        label_names: Names of the labels 0, 1, …; None if they have none.
+
+    Raises:
+        TypeError: If a label is neither a whole number nor a text.
+        ValueError: If a number of texts, labels or replacements differs, or a label is out of range.
+    """
     n_examples = len(case.examples)
     is_aligned = n_examples > 0
+    # Labels and replaced pairs are optional, but then there is one for each example.
     for column in (case.labels, case.meta):
         if column is not None and len(column) != n_examples:
             is_aligned = False
-    # Every example has the columns of the suite.
-    has_all_texts = set(map(len, case.examples)) <= {n_texts}
+    has_all_texts = all(len(texts) == n_texts for texts in case.examples)
     if not is_aligned or not has_all_texts:
         raise ValueError(
             f"Expected examples of {n_texts} texts in {location}, each with one entry in `labels` "
@@ -115,15 +137,26 @@ def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[s
 
 
 def _check_label(label: object, location: str, label_names: Sequence[str] | None) -> None:
-    # A bool is an int to Python, but no number of a label.
+    """Check one label of a case.
+
+    Args:
+        label: Label other than None.
+        location: Description of the case in error messages.
+        label_names: Names of the labels 0, 1, …; None if they have none.
+
+    Raises:
+        TypeError: If it is neither a whole number nor a text.
+        ValueError: If it is out of range, or has no name.
+    """
+    # A bool is an int to Python, but not a label.
     if not isinstance(label, (int, str)) or isinstance(label, bool):
         value = format_value(label)
         raise TypeError(f"Expected whole numbers or texts as labels, but {location} has {value}.")
+    # -1 is the label of an example without one, also in a suite that names its labels.
     if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
         raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {location} has one beyond.")
     if label_names is None:
         return
-    # -1 stands for no label, also among names.
     if not isinstance(label, int) or label >= len(label_names):
         names = ", ".join(label_names)
         raise ValueError(

@@ -68,8 +68,10 @@ class CheckList(Builder):
         return dict.fromkeys(SPLITS, (self.SOURCES[0].path,))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        suite = self._read(next(iter(files.values())))
-        # One count for all splits, which are parts of one file.
+        """Yield one row per example of a split: the whole suite, or a part of BeLUGA's split."""
+        (file,) = files.values()
+        suite = self._read(file)
+        # The corrections are those of the one file of all splits, so that they are counted once.
         self.issue_counts["suite"] = suite.changes
         part = SPLITS[split]
         if part is not None:
@@ -81,18 +83,17 @@ class CheckList(Builder):
         return self._read(self.release())
 
     def release(self) -> Path:
-        """Return the released file, from a local folder or downloaded."""
+        """Return the path of the released file, from a local folder or downloaded."""
         if not self.files:
             config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
+            dl_manager = datasets.DownloadManager(dataset_name=self.NAME, download_config=config)
             # This downloads and verifies the files of the data set, and sets `self.files`.
-            self._split_generators(
-                datasets.DownloadManager(dataset_name=self.NAME, download_config=config)
-            )
-        return Path(next(iter(self.files.values())))
+            self._split_generators(dl_manager)
+        return Path(self.files[self.SOURCES[0].path])
 
     def _read(self, path: Path) -> Suite:
-        # Every split is a part of the one file, which takes seconds to read: it is kept for the
-        # others.
+        """Read the released suite with its known issues corrected, or return it if it was read before."""
+        # All splits are parts of one file, which takes seconds to read.
         if self._cache is None or self._cache[0] != path:
             suite = read_pickled_suite(
                 path,
@@ -106,14 +107,20 @@ class CheckList(Builder):
         return self._cache[1]
 
     def _select_suite_issues(self) -> list[Issue]:
-        """Return the entries that act: those of the paper can be chosen separately."""
-        if self.config.paper_labels is None:
+        """Return the known issues to correct, by the options `known_issues` and `paper_labels`.
+
+        The corrections that BeLUGA made, too, are the entries with a `paper`. By default, `known_issues`
+        decides about them as about all others.
+        """
+        paper_labels = self.config.paper_labels
+        if paper_labels is None:
             return list(self.issues)
-        # The paper's entries are taken from the table even if the others are off.
         issues = [issue for issue in self.issues if not issue.paper]
-        if self.config.paper_labels:
-            table = select_issues(True, self.ISSUE_TABLE)
-            issues.extend(issue for issue in table if issue.paper)
+        if paper_labels:
+            # `self.issues` may be empty, because the other corrections are turned off.
+            for issue in select_issues(True, self.ISSUE_TABLE):
+                if issue.paper:
+                    issues.append(issue)
         return issues
 
 
@@ -141,16 +148,30 @@ class CheckListReading(CheckList):
 
 
 def make_released(test: PickledTest, texts: Texts) -> Functionality:
-    """Make a functionality of a released test, with the expectation that its name stands for."""
-    labels = test.read_labels(texts)
-    meta = test.get("meta") if test.kind == "INV" else None
+    """Convert a test of a released suite to a functionality, with the expectation of its name.
+
+    Args:
+        test: The test, from the pickle.
+        texts: Number of a case -> the texts of its examples.
+    """
+    labels_by_case = test.read_labels(texts)
+    # `meta` of an invariance test has the pair of words (old, new) that each example replaces.
+    meta = None
+    if test.kind == "INV":
+        meta = test.get("meta")
     cases = []
     for row, examples in texts.items():
-        pairs = None
-        # `meta` has the replaced names and numbers of an invariance test.
+        replacements = None
         if meta:
-            pairs = parse_replacements(meta[row], len(examples))
-        cases.append(Case(str(row), examples, labels.get(row), pairs))
+            replacements = parse_replacements(meta[row], len(examples))
+        cases.append(
+            Case(
+                id=str(row),
+                examples=examples,
+                labels=labels_by_case.get(row),
+                meta=replacements,
+            )
+        )
     return Functionality(
         name=test.name,
         functionality_class=test.capability,
@@ -161,12 +182,22 @@ def make_released(test: PickledTest, texts: Texts) -> Functionality:
 
 
 def _get_released_expectation(name: str, test_type: str, cases: Sequence[Case]) -> Row:
-    """Return what a released test expects: by its name, or else by its type."""
+    """Return what a released test expects: its labels, or what its name or its type stands for.
+
+    Args:
+        name: Name of the test.
+        test_type: "MFT", "INV" or "DIR".
+        cases: Its cases; the labels of the first one are looked at.
+
+    Returns:
+        The name of an expectation with its parameters, such as {"name": "invariant", "tolerance": 0.1}.
+    """
     labels: tuple[Any, ...] = ()
     if cases:
         labels = cases[0].labels or ()
-    # A released label goes first: the expectations by name are of tests without one.
+    # The table of expectations by name is only for tests without labels.
     if test_type == "MFT" and any(label is not None for label in labels):
+        # Answers in words are compared without a leading article, as CheckList does.
         if any(isinstance(label, str) for label in labels):
             return {"name": "equal", "clean": "article"}
         return {"name": "equal"}

@@ -38,55 +38,60 @@ def find_all_cases(cases: Cases) -> list[int]:
 
 
 def find_label(cases: Cases, *, label: int) -> list[int]:
-    """Return the cases in which an example has a label."""
-    rows = []
-    for row, case in enumerate(cases):
+    """Return the positions of the cases in which an example has a label."""
+    positions = []
+    for position, case in enumerate(cases):
         if label in (case.labels or ()):
-            rows.append(row)
-    return rows
+            positions.append(position)
+    return positions
 
 
 def find_unchanged_versions(cases: Cases) -> list[int]:
-    """Return the cases in which a version has the texts of the original."""
-    rows = []
-    for row, case in enumerate(cases):
+    """Return the positions of the cases in which a changed version has the texts of the original.
+
+    The first example of a case is the original, and the others are its changed versions.
+    """
+    positions = []
+    for position, case in enumerate(cases):
         # A pair of questions is unchanged only if both of its texts are.
-        if case.examples[0] in case.examples[1:]:
-            rows.append(row)
-    return rows
+        original, *versions = case.examples
+        if original in versions:
+            positions.append(position)
+    return positions
 
 
 def find_equal_versions(cases: Cases) -> list[int]:
-    """Return the cases in which no version differs from the original, so that none can fail."""
-    rows = []
-    for row, case in enumerate(cases):
+    """Return the positions of the cases in which all versions equal the original, so that none can fail."""
+    positions = []
+    for position, case in enumerate(cases):
         # A case of one example has no version that could be equal.
-        if len(case.examples) > 1 and len(set(case.examples)) == 1:
-            rows.append(row)
-    return rows
+        has_versions = len(case.examples) > 1
+        if has_versions and len(set(case.examples)) == 1:
+            positions.append(position)
+    return positions
 
 
 def find_repeated_cases(cases: Cases) -> list[int]:
-    """Return the cases whose texts are those of an earlier case."""
-    known = set()
-    rows = []
-    for row, case in enumerate(cases):
-        if case.examples in known:
-            rows.append(row)
-        known.add(case.examples)
-    return rows
+    """Return the positions of the cases whose texts are all those of an earlier case."""
+    seen_texts = set()
+    positions = []
+    for position, case in enumerate(cases):
+        if case.examples in seen_texts:
+            positions.append(position)
+        seen_texts.add(case.examples)
+    return positions
 
 
 def find_case_matches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
-    """Return the cases with a regular expression in a text of an example."""
+    """Return the positions of the cases in which a regular expression matches a text of any example."""
     expression = compile_pattern(pattern, ignore_case)
-    rows = []
-    for row, case in enumerate(cases):
-        # One match in any version is enough, as the versions share their template.
+    positions = []
+    for position, case in enumerate(cases):
+        # One match is enough: the examples of a case share their template.
         texts = itertools.chain.from_iterable(case.examples)
-        if any(map(expression.search, texts)):
-            rows.append(row)
-    return rows
+        if any(expression.search(text) for text in texts):
+            positions.append(position)
+    return positions
 
 
 def find_case_mismatches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
@@ -108,29 +113,34 @@ SUITE_RULES: Mapping[str, Callable[..., list[int]]] = {
 
 
 def find_cases(issue: Issue, cases: Cases) -> list[int]:
-    """Return the positions of the cases that an entry is about.
+    """Return the positions of the cases that an entry is about, by its rule or its ids.
+
+    Args:
+        issue: The entry of a table of known issues.
+        cases: The released cases of the functionality that it names.
 
     Raises:
-        ValueError: If the rule or a parameter is unknown.
+        ValueError: If the rule is unknown.
     """
     if issue.rule is None:
         # The ids of released cases are their numbers in the published file, which do not change.
-        return [row for row, case in enumerate(cases) if case.id in issue.ids]
+        return [position for position, case in enumerate(cases) if case.id in issue.ids]
     name, parameters = split_rule(issue.rule)
     if name not in SUITE_RULES:
         raise make_unknown_name_error("rule of a known issue of a suite", name, SUITE_RULES)
-    return SUITE_RULES[name](cases, **parameters)
+    find_positions = SUITE_RULES[name]
+    return find_positions(cases, **parameters)
 
 
 # ------------------------------------------------------------------------------------ corrections
 
 
 def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
-    """Return what known issues changed in a suite, as one sentence; "" if they changed nothing.
+    """Describe what known issues changed in a suite, in one sentence; "" if they changed nothing.
 
     Args:
         name: Name of the suite.
-        changes: Its counts.
+        changes: One count per entry and functionality, whose `split` is the functionality.
 
     Example:
         >>> count = IssueCount("a test", "wrong_label", "relabel", 988, 988, "")
@@ -139,14 +149,14 @@ def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
     """
     clauses = []
     for action, phrase in ACTION_PHRASES.items():
-        counts = [count for count in changes if count.action == action]
-        if counts:
-            n_cases = 0
-            names = set()
-            for count in counts:
+        n_cases = 0
+        functionalities = set()
+        for count in changes:
+            if count.action == action:
                 n_cases += count.n_items
-                names.add(count.split)
-            tests = pluralize(len(names), "test")
+                functionalities.add(count.split)
+        if functionalities:
+            tests = pluralize(len(functionalities), "test")
             clauses.append(f"{n_cases:,} cases of {tests} {phrase}")
     if not clauses:
         return ""
@@ -156,7 +166,9 @@ def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
 def correct_functionality(
     functionality: Functionality, issues: Sequence[Issue], *, is_published: bool = False
 ) -> tuple[Functionality, list[IssueCount]]:
-    """Apply entries to one functionality. All of them look at the cases as released.
+    """Apply entries of a table of known issues to one functionality.
+
+    All entries look at the cases as released, so that their order does not matter.
 
     Args:
         functionality: The functionality.
@@ -169,25 +181,24 @@ def correct_functionality(
     Raises:
         ValueError: If an entry finds another number of cases than it says.
     """
-    # A dropped case becomes None, so that the positions of the others do not move.
+    # A dropped case becomes None, so that the positions of the other cases stay the same.
     cases: list[Case | None] = list(functionality.cases)
     counts = []
-    changes: dict[str, Any] = {}
+    changed_fields: dict[str, Any] = {}
     for issue in issues:
-        matches = find_cases(issue, functionality.cases)
-        _check_count(issue, matches, functionality, is_published)
+        positions = find_cases(issue, functionality.cases)
+        _check_count(issue, positions, functionality, is_published)
         if issue.action == "relabel":
-            changes.update(_relabel(issue, functionality, cases, matches))
+            changed_fields.update(_relabel(issue, functionality, cases, positions))
         elif issue.action == "drop":
-            for row in matches:
-                cases[row] = _drop_versions(cases[row]) if issue.drop == "version" else None
-        if matches:
+            _drop_cases(issue, cases, positions)
+        if positions:
             counts.append(
                 IssueCount(
                     split=functionality.name,
                     kind=issue.kind,
                     action=issue.action,
-                    n_items=len(matches),
+                    n_items=len(positions),
                     n_total=len(functionality.cases),
                     reason=issue.reason,
                 )
@@ -195,16 +206,34 @@ def correct_functionality(
     if not counts:
         return functionality, []
 
-    remaining = tuple(case for case in cases if case is not None)
-    excluded = tuple(row for row, case in enumerate(cases) if case is None)
-    changes.update(cases=remaining, excluded=excluded)
-    return dataclasses.replace(functionality, **changes), counts
+    # Excluded cases keep their positions in the released functionality, by which it is split.
+    remaining = []
+    excluded = []
+    for position, case in enumerate(cases):
+        if case is None:
+            excluded.append(position)
+        else:
+            remaining.append(case)
+    corrected = dataclasses.replace(
+        functionality, cases=tuple(remaining), excluded=tuple(excluded), **changed_fields
+    )
+    return corrected, counts
 
 
 def _check_count(
     issue: Issue, matches: Sequence[int], functionality: Functionality, is_published: bool
 ) -> None:
-    """Check that the released suite has as many cases with an issue as its table says."""
+    """Check that a released functionality has as many cases with an issue as the table says.
+
+    Args:
+        issue: The entry of the table. Without a count, nothing is checked.
+        matches: Positions of the cases that it is about.
+        functionality: The functionality.
+        is_published: Whether it is the released one; otherwise nothing is checked.
+
+    Raises:
+        ValueError: If the numbers differ.
+    """
     if is_published and issue.count is not None and issue.count != len(matches):
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} cases of "
@@ -217,39 +246,75 @@ def _check_count(
 def _relabel(
     issue: Issue, functionality: Functionality, cases: list[Case | None], matches: Sequence[int]
 ) -> dict[str, Any]:
-    """Give cases their new label, and return what changes in the functionality.
+    """Correct the labels of some cases of a functionality.
 
-    With several correct labels, the cases keep their label and the expectation accepts the others.
+    With one new label, the cases get it. With several correct labels, the cases keep theirs, and the
+    expectation accepts the others, too.
+
+    Args:
+        issue: The entry of a table; `to` has the new label, or all correct labels.
+        functionality: The functionality as released.
+        cases: Its cases, None for dropped ones. Relabeled cases are replaced in this list.
+        matches: Positions of the cases to relabel.
+
+    Returns:
+        Field of the functionality -> its new value, such as {"test_type": "MFT"}.
     """
     if len(issue.to) > 1:
         accepted = {}
-        for row in matches:
-            # The label of the case is one of the correct ones, and stands for all of them.
-            for label in set(functionality.cases[row].labels or ()) & set(issue.to):
+        for position in matches:
+            labels = set(functionality.cases[position].labels or ())
+            # The label of the case is one of the correct ones; any other one is accepted in its place.
+            for label in labels & set(issue.to):
                 accepted[str(label)] = list(issue.to)
         return {"expectation": {**functionality.expectation, "accept": accepted}}
 
-    (label,) = issue.to
-    for row in matches:
-        case = functionality.cases[row]
-        cases[row] = dataclasses.replace(case, labels=(label,) * len(case.examples), meta=None)
+    (new_label,) = issue.to
+    for position in matches:
+        case = functionality.cases[position]
+        new_labels = (new_label,) * len(case.examples)
+        cases[position] = dataclasses.replace(case, labels=new_labels, meta=None)
+    # The other cases still compare examples with the original.
     if len(matches) < len(cases):
         return {}
-    # A test whose cases all have a label is a minimum functionality test.
+    # If every case has a label now, the test is no longer a comparison with the original.
     return {"test_type": "MFT", "expectation": {"name": "equal"}}
 
 
+def _drop_cases(issue: Issue, cases: list[Case | None], matches: Sequence[int]) -> None:
+    """Replace cases by None in a list, or only drop the versions that repeat their original.
+
+    Args:
+        issue: The entry of a table; its field `drop` says which of both.
+        cases: The cases of a functionality, None for dropped ones; changed in place.
+        matches: Positions of the cases that the entry is about.
+    """
+    for position in matches:
+        if issue.drop == "version":
+            cases[position] = _drop_versions(cases[position])
+        else:
+            cases[position] = None
+
+
 def _drop_versions(case: Case | None) -> Case | None:
-    """Return a case without the versions that repeat the original; None if no version is left."""
+    """Return a case without the changed versions that repeat the original.
+
+    Args:
+        case: The case, whose first example is the original; None if it was dropped before.
+
+    Returns:
+        The case; None if no version is left to compare with the original.
+    """
     if case is None:
         return None
+    original = case.examples[0]
     positions = [0]
     for position, texts in enumerate(case.examples):
-        if texts != case.examples[0]:
+        if texts != original:
             positions.append(position)
     if len(positions) == 1:
         return None
-    # Labels and replacements belong to the examples, so they go with them.
+    # Labels and replacements are listed by example.
     changes: dict[str, Any] = {}
     for name in ("examples", "labels", "meta"):
         column = getattr(case, name)

@@ -52,7 +52,7 @@ class Inert:
     attributes: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
-        # A pickle may make an object without calling `__init__`.
+        """Record the arguments of a constructor. A pickle may make objects without `__init__`."""
         record = super().__new__(cls)
         record.made_of = args
         record.state = None
@@ -73,9 +73,13 @@ class Inert:
     add = append
 
     def __call__(self, *args: Any, **kwargs: Any) -> Inert:
-        # dill fills the cells of a closure by calling setattr, which it names in several ways.
-        if len(args) == 3 and isinstance(args[0], Inert) and isinstance(args[1], str):
-            args[0].attributes[args[1]] = args[2]
+        """Record a call of this object, which takes the place of a function, and return the record."""
+        # dill fills the cells of a closure by setattr(cell, name, value), and names setattr in several
+        # ways. So any call with such arguments sets the attribute of the record.
+        is_setattr = len(args) == 3 and isinstance(args[0], Inert) and isinstance(args[1], str)
+        if is_setattr:
+            record, name, value = args
+            record.attributes[name] = value
         return Inert(self, *args)
 
     def __hash__(self) -> int:
@@ -86,13 +90,20 @@ class _InertType(Inert):
     """A record of the call by which dill makes a class that it has stored by its content."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        names = [value for value in args if isinstance(value, str)]
-        name = names[0] if names else ""
+        """Return a new class of records, called by the first text among the arguments."""
+        name = ""
+        for value in args:
+            if isinstance(value, str):
+                name = value
+                break
         return type("Inert", (Inert,), {"qualified_name": f"made {name}"})
 
 
 class _Reader(pickle.Unpickler):
+    """Unpickler that puts classes of inert records in the place of all classes and functions."""
+
     def find_class(self, module: str, name: str) -> type[Inert]:
+        """Return a class of records, instead of importing what the pickle names."""
         base = _InertType if name == "_create_type" else Inert
         return type("Inert", (base,), {"qualified_name": f"{module} {name}"})
 
@@ -134,13 +145,19 @@ def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
 
 def _check_instructions(content: bytes) -> None:
-    """Check all instructions before any is executed."""
+    """Check all instructions of a pickle before any is executed.
+
+    Raises:
+        ValueError: If an instruction could do more than build values, reserves much memory, or there are
+            too many.
+    """
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
         if opcode.name in _REFUSED_INSTRUCTIONS:
             raise ValueError(
                 f"Expected a pickle of plain data, but it uses the instruction {opcode.name}."
             )
-        # A memo index far beyond the last entry would make the reader reserve that much memory.
+        # A PUT stores a value in the memo, a list. An index far beyond the number of instructions so far
+        # would make the reader reserve that much memory.
         if opcode.name in _PUT_INSTRUCTIONS and int(str(argument)) > count:
             raise ValueError("Expected a pickle of plain data, but its memo has holes.")
         if count > MAX_INSTRUCTIONS:
@@ -162,7 +179,11 @@ class Plain:
         self._n_remaining = max_values
 
     def __call__(self, value: Any) -> Any:
-        """Return a value with lists and tuples of plain values.
+        """Convert a value of a pickle to plain Python values.
+
+        Args:
+            value: A number, a text, a list, a tuple or a dictionary of such values, or the record of an
+                array or a scalar of numpy.
 
         Raises:
             ValueError: If it holds another object, or too many values.
@@ -170,7 +191,7 @@ class Plain:
         if isinstance(value, (list, tuple)):
             self._spend(len(value))
             return type(value)(map(self, value))
-        # An Inert with items is a dictionary of another class.
+        # A record with items is that of a dictionary of another class, such as OrderedDict.
         if isinstance(value, dict) or (isinstance(value, Inert) and value.items):
             entries = get_entries(value)
             self._spend(len(entries))
@@ -180,28 +201,35 @@ class Plain:
         return value
 
     def _parse_record(self, record: Inert) -> Any:
-        """Return the values of a scalar or an array of numpy."""
-        array = _find_array_state(record)
-        if array and isinstance(array[4], list):
-            return self(array[4])
-        if array:
-            _, shape, dtype, is_fortran, content = array
+        """Convert the record of an array or a scalar of numpy to a list or a Python value.
+
+        Raises:
+            ValueError: If it is another object.
+        """
+        array_state = _find_array_state(record)
+        if array_state:
+            _, shape, dtype, is_fortran, content = array_state
+            # An array of objects has them as a list, and an array of numbers or texts as bytes.
+            if isinstance(content, list):
+                return self(content)
             values = _parse_bytes(dtype, content)
             self._spend(len(values))
             order: Any = "F" if is_fortran else "C"
             return values.reshape(shape, order=order).tolist()
-        # A scalar is made of its dtype and its bytes, perhaps with the function that makes it.
-        if len(record.made_of) in (2, 3) and isinstance(record.made_of[-1], bytes):
-            return _parse_bytes(*record.made_of[-2:]).tolist()[0]
+        # A scalar is made of its dtype and its bytes, perhaps after the function that makes it.
+        arguments = record.made_of
+        if len(arguments) in (2, 3) and isinstance(arguments[-1], bytes):
+            dtype, content = arguments[-2:]
+            return _parse_bytes(dtype, content).tolist()[0]
         raise ValueError(
             "Expected numpy's scalars and arrays in the suite's pickle, but it holds another object."
         )
 
     def _spend(self, n_values: int) -> None:
-        """Take a number of values from those that are still allowed.
+        """Count values against the limit.
 
         Raises:
-            ValueError: If fewer are left.
+            ValueError: If more values were converted than the limit allows.
         """
         self._n_remaining -= n_values
         if self._n_remaining < 0:
@@ -211,7 +239,13 @@ class Plain:
 
 
 def _find_array_state(record: Inert) -> tuple[Any, ...]:
-    """Return the state of an array (version, shape, dtype, order, content); empty if it is none."""
+    """Return the state of an array of numpy: (version, shape, dtype, is Fortran order, content).
+
+    The pickle sets the state, or has it among the arguments of the constructor.
+
+    Returns:
+        The five values; () if the record is no array.
+    """
     for value in (record.state, *record.made_of):
         if isinstance(value, tuple) and len(value) == 5:
             return value
@@ -219,16 +253,26 @@ def _find_array_state(record: Inert) -> tuple[Any, ...]:
 
 
 def get_entries(value: Any) -> Mapping[Any, Any]:
-    """Return the entries of a dictionary, or of one of another class; empty for anything else."""
+    """Return the entries of a dictionary, or of the record of one; {} for anything else."""
     if isinstance(value, dict):
         return value
+    # A dictionary of another class, such as OrderedDict, is a record.
     if isinstance(value, Inert):
         return value.items
     return {}
 
 
 def _parse_bytes(dtype: Any, content: Any) -> Any:
-    """Return the array of numpy that bytes hold."""
+    """Return the array of numpy that is stored as bytes.
+
+    Args:
+        dtype: Record of the dtype, made with a kind and a size such as "f8" (or "i8", "U12"). The second
+            entry of its state is the byte order, "<" or ">".
+        content: Bytes of the array.
+
+    Raises:
+        ValueError: If the dtype is not one of numbers, truth values or texts.
+    """
     kind: Any = ""
     if isinstance(dtype, Inert) and dtype.made_of:
         kind = dtype.made_of[0]
@@ -238,7 +282,7 @@ def _parse_bytes(dtype: Any, content: Any) -> Any:
             f"Expected numbers or texts of numpy in the suite's pickle, but got "
             f"{type(content).__name__}."
         )
-    order = "<"
+    byte_order = "<"
     if isinstance(dtype.state, tuple) and len(dtype.state) > 1 and dtype.state[1] == ">":
-        order = ">"
-    return np.frombuffer(content, dtype=f"{order}{kind}")
+        byte_order = ">"
+    return np.frombuffer(content, dtype=f"{byte_order}{kind}")

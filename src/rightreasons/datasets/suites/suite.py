@@ -25,7 +25,6 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +76,20 @@ _READER = TypeAdapter(Functionality)
 
 
 def _read_json_lines(file: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the values of the lines that are not blank, each with its location."""
+    """Parse the lines of a JSON-lines file that are not blank.
+
+    Args:
+        file: The file, compressed if its name ends in .gz.
+
+    Yields:
+        Location of the line for error messages, such as "line 2 of suite.jsonl", and its value.
+
+    Raises:
+        ValueError: If the file is no text in UTF-8, or a line is no JSON.
+    """
     try:
         open_text: Any = gzip.open if file.suffix == ".gz" else open
-        # Editors may write a mark before the first line.
+        # Editors may write a byte order mark before the first line; utf-8-sig skips it.
         with open_text(file, "rt", encoding="utf-8-sig") as stream:
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
@@ -95,11 +104,23 @@ def _read_json_lines(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
-    """Return the name, the text columns and the label names of a suite."""
+    """Check the first line of a suite file, and return the name, the text columns and the label names.
+
+    Args:
+        header: Value of the line: {"format": …, "version": 1, "name": …, "text_columns": […],
+            "label_names": […]}; only the first two are required.
+        file: The file, for error messages and as the default of the name.
+
+    Returns:
+        The three values; label names are None if there are none, and checked by `Suite`.
+
+    Raises:
+        ValueError: If it is no header of this version, or a key is unknown.
+    """
+    # The version is compared as a text, because True and 1.0 equal 1.
     is_suite = (
         isinstance(header, dict)
         and header.get("format") == FORMAT
-        # True would be equal to 1.
         and repr(header.get("version")) == repr(VERSION)
     )
     if not is_suite:
@@ -118,29 +139,41 @@ def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
 
 
 def _parse_functionality(row: Any, location: str) -> Functionality:
-    entry = "cases"
+    """Check a line of a suite file, and convert it to a functionality.
+
+    Args:
+        row: Value of the line, in the form of the module docstring.
+        location: Description of the line for the error message.
+
+    Raises:
+        ValueError: If it is no functionality; the message names the wrong entry.
+    """
+    wrong_entry = "cases"
     try:
+        # A case without an id is called by its number.
         cases = [{"id": str(number), **case} for number, case in enumerate(row["cases"])]
         fields: dict[str, Any] = {}
         for key, value in row.items():
+            # The key of the name in a file is the name of the class.
             field = "name" if key == "functionality" else key
             fields[field] = value
-        return _READER.validate_python({**fields, "cases": cases})
+        fields["cases"] = cases
+        return _READER.validate_python(fields)
     except ValidationError as error:
-        # A file has the name of the functionality under another key.
         keys = list(map(str, error.errors()[-1]["loc"]))
         if keys[0] == "name":
             keys[0] = "functionality"
-        entry = ".".join(keys)
+        wrong_entry = ".".join(keys)
     except (LookupError, TypeError, AttributeError):
+        # The line is no mapping, or its cases are none.
         pass
     raise ValueError(
-        f"Expected a functionality in {location}, but {entry!r} is missing, wrong or unknown."
+        f"Expected a functionality in {location}, but {wrong_entry!r} is missing, wrong or unknown."
     )
 
 
 def _make_row(functionality: Functionality) -> dict[str, Any]:
-    """Return a functionality as a line of a file."""
+    """Return a functionality as a line of a suite file, in the form of the module docstring."""
     row: dict[str, Any] = {
         "functionality": functionality.name,
         "functionality_class": functionality.functionality_class,
@@ -148,16 +181,20 @@ def _make_row(functionality: Functionality) -> dict[str, Any]:
         "expectation": dict(functionality.expectation),
         "cases": [_make_case_row(case) for case in functionality.cases],
     }
+    # Only suites with corrected issues have excluded cases.
     if functionality.excluded:
         row["excluded"] = list(functionality.excluded)
     return row
 
 
 def _make_case_row(case: Case) -> dict[str, Any]:
+    """Return a case as an entry of a suite file: {"id": "0", "examples": ["Not good."], "labels": [0]}.
+
+    A single text is written without a list. `labels` and `meta` are left out if the case has none.
+    """
     examples: list[Any] = []
     for texts in case.examples:
         examples.append(texts[0] if len(texts) == 1 else texts)
-    # Absent columns stay absent, so that a file holds no lists of nulls.
     row: dict[str, Any] = {"id": case.id, "examples": examples}
     if case.labels is not None:
         row["labels"] = case.labels
@@ -203,6 +240,7 @@ class Suite:
     changes: tuple[IssueCount, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        """Check the names, the labels and every functionality."""
         check_name(self.name, "suite")
         if not self.functionalities or not self.text_columns:
             raise ValueError(
@@ -218,22 +256,27 @@ class Suite:
                 )
         check_ids(self.text_columns, "text column")
         if self.label_names is not None:
-            self._parse_label_names()
+            names = self._parse_label_names(self.label_names)
+            # The dataclass is frozen, but a list of names becomes a tuple.
+            object.__setattr__(self, "label_names", names)
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
 
-    def _parse_label_names(self) -> None:
-        """Check the names of the labels, which must differ even when case and spaces are ignored."""
-        names = check_label_names(self.label_names or ())
-        folded = set(map(fold_name, names))
-        if len(names) < 2 or len(folded) < len(names):
+    def _parse_label_names(self, label_names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the labels as a tuple, after checking them.
+
+        Raises:
+            ValueError: If there are fewer than two, or two differ only in case or spaces.
+        """
+        names = check_label_names(label_names)
+        folded_names = {fold_name(name) for name in names}
+        if len(names) < 2 or len(folded_names) < len(names):
             raise ValueError(
                 f"Expected two or more different names of labels in the suite {self.name!r}, "
                 f"but got {', '.join(names)}."
             )
-        # The dataclass is frozen, but a list of names becomes a tuple.
-        object.__setattr__(self, "label_names", names)
+        return names
 
     @property
     def n_examples(self) -> int:
@@ -260,6 +303,7 @@ class Suite:
         if not file.is_file():
             raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
         rows = _read_json_lines(file)
+        # The first line is the header. An empty file has none, which `_parse_header` refuses.
         _, header = next(rows, ("", None))
         name, columns, label_names = _parse_header(header, file)
         functionalities = []
@@ -299,7 +343,12 @@ class Suite:
         return texts
 
     def examples(self) -> Iterator[dict[str, Any]]:
-        """Yield one row per example, in the suite's order."""
+        """Yield one row per example, in the suite's order.
+
+        Yields:
+            Column -> value: the text columns, id, case_id, functionality, functionality_class, test_type,
+            label (-1 unless it is a number) and answer ("" unless the label is a text).
+        """
         for number, functionality in enumerate(self.functionalities):
             for case in functionality.cases:
                 labels = case.labels or [None] * len(case.examples)
@@ -331,31 +380,43 @@ class Suite:
 
     @functools.cached_property
     def _table(self) -> SuiteTable:
-        n_cases = [len(functionality.cases) for functionality in self.functionalities]
-        owners = np.repeat(np.arange(len(self.functionalities)), n_cases)
+        """The table against which predictions are scored; computed once."""
         cases = self.cases()
-        sizes = [len(case.examples) for case in cases]
+        names = []
+        classes = []
+        test_types = []
+        expectations = []
+        n_cases = []
+        for functionality in self.functionalities:
+            names.append(functionality.name)
+            classes.append(functionality.functionality_class)
+            test_types.append(functionality.test_type)
+            expectations.append(functionality.expectation)
+            n_cases.append(len(functionality.cases))
+        # (C,) index of the functionality of each case.
+        functionality_of_case = np.repeat(np.arange(len(self.functionalities)), n_cases)
         case_ids = []
         labels: list[Any] = []
         meta: list[Any] = []
-        for owner, case in zip(owners.tolist(), cases, strict=True):
-            case_ids.append(f"{owner}-{case.id}")
+        for number, case in zip(functionality_of_case.tolist(), cases, strict=True):
+            case_ids.append(f"{number}-{case.id}")
+            # Labels and replacements have one entry per example.
             labels.extend(case.labels or [None] * len(case.examples))
             meta.extend(case.meta or [None] * len(case.examples))
-        # The scoring is faster without a column of nothing.
+        # Scoring is faster if a suite without replacements has no column of them.
         has_meta = any(pair is not None for pair in meta)
         return SuiteTable(
-            functionalities=tuple(map(attrgetter("name"), self.functionalities)),
-            classes=tuple(map(attrgetter("functionality_class"), self.functionalities)),
-            test_types=tuple(map(attrgetter("test_type"), self.functionalities)),
-            expectations=tuple(map(attrgetter("expectation"), self.functionalities)),
+            functionalities=tuple(names),
+            classes=tuple(classes),
+            test_types=tuple(test_types),
+            expectations=tuple(expectations),
             case_ids=tuple(case_ids),
-            case_functionality=owners,
-            case_offsets=compute_offsets(sizes),
+            case_functionality=functionality_of_case,
+            case_offsets=compute_offsets([len(case.examples) for case in cases]),
             labels=tuple(labels),
             meta=tuple(meta) if has_meta else None,
             label_names=self.label_names,
-            case_clusters=_number_repeated_cases(owners.tolist(), cases),
+            case_clusters=_number_repeated_cases(functionality_of_case.tolist(), cases),
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
@@ -366,6 +427,10 @@ class Suite:
         a case in this part are left out. Cases that known issues left out keep their place in the
         split, so that the others are in the published parts.
 
+        Args:
+            part: "train", "validation" or "test".
+            seed: Seed of the split; default 123, that of the published one.
+
         References:
             Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
             Learning", TACL.
@@ -373,13 +438,13 @@ class Suite:
         check_one_of(part, SPLITS, "part")
 
         def select_rows(functionality: Functionality) -> NDArray[np.int64]:
+            """Return the indices of the cases of a functionality that are in the part."""
             # The split is drawn over the released cases, whether they are still there or not.
-            positions = functionality.released_positions
             n_released = len(functionality.cases) + len(functionality.excluded)
             train, held_out = _split_halves(np.arange(n_released), seed)
             validation, test = _split_halves(held_out, seed)
             selection = {"train": train, "validation": validation, "test": test}[part]
-            return np.flatnonzero(np.isin(positions, selection))
+            return np.flatnonzero(np.isin(functionality.released_positions, selection))
 
         return self.choose_cases(select_rows)
 
@@ -387,7 +452,8 @@ class Suite:
         """Return the suite with known issues corrected; `changes` counts what was done.
 
         Args:
-            issues: Entries of a table. Those without a `test` are ignored.
+            issues: Entries of a table. Those without a `test`, or about a test that the suite does not
+                have, are ignored.
             is_published: Whether the suite is the released one, so that the counts must be exact.
 
         Raises:
@@ -395,7 +461,6 @@ class Suite:
         """
         functionalities = []
         changes = list(self.changes)
-        # Entries about tests that a suite does not have are ignored.
         for functionality in self.functionalities:
             own_issues = [issue for issue in issues if issue.test == functionality.name]
             corrected, counts = correct_functionality(
@@ -412,19 +477,19 @@ class Suite:
         return describe_changes(self.name, self.changes)
 
     def choose_cases(self, rows: Callable[[Functionality], Any]) -> Suite:
-        """Return the suite with some cases of each functionality, in their order.
+        """Return the suite with a selection of the cases of each functionality, in their order.
 
         Args:
-            rows: Returns the positions of the cases to keep. A functionality without any is left
-                out.
+            rows: Function from a functionality to the indices of the cases to keep, in any order. A
+                functionality without any is left out.
         """
         functionalities = []
         for functionality in self.functionalities:
-            positions = rows(functionality)
-            if len(positions) == 0:
+            indices = rows(functionality)
+            if len(indices) == 0:
                 continue
-            # A selection has no published split any more, so it forgets what was left out.
-            cases = tuple(functionality.cases[row] for row in np.sort(positions))
+            cases = tuple(functionality.cases[index] for index in np.sort(indices))
+            # A selection has no published split, so the positions of excluded cases mean nothing in it.
             functionalities.append(dataclasses.replace(functionality, cases=cases, excluded=()))
         return dataclasses.replace(self, functionalities=tuple(functionalities))
 
@@ -432,36 +497,58 @@ class Suite:
 def _number_repeated_cases(
     functionality_numbers: Sequence[int], cases: Sequence[Case]
 ) -> NDArray[np.int64] | None:
-    """Return the number of the cluster of each case, (C,); None if all cases are independent.
+    """Number the clusters of cases with the same texts.
 
-    Cases of a functionality with the same texts are one cluster: a model gives them one answer.
+    A model gives the cases of a cluster one answer, so that they are not independent.
+
+    Args:
+        functionality_numbers: C indices: the functionality of each case.
+        cases: C cases. Only cases of one functionality form a cluster.
+
+    Returns:
+        (C,) number of the cluster of each case; None if no case is repeated.
     """
-    clusters: dict[Any, int] = {}
-    codes = []
-    for functionality, case in zip(functionality_numbers, cases, strict=True):
-        codes.append(clusters.setdefault((functionality, case.examples), len(clusters)))
-    return np.array(codes) if len(clusters) < len(cases) else None
+    cluster_by_texts: dict[Any, int] = {}
+    clusters = []
+    for number, case in zip(functionality_numbers, cases, strict=True):
+        # A new combination gets the next number.
+        key = (number, case.examples)
+        clusters.append(cluster_by_texts.setdefault(key, len(cluster_by_texts)))
+    has_repetitions = len(cluster_by_texts) < len(cases)
+    return np.array(clusters) if has_repetitions else None
 
 
 def make_example_features(
     text_columns: Sequence[str], label_names: Sequence[str] | None = None
 ) -> datasets.Features:
-    """Return the columns of a suite's examples as a dataset. Labels with names are classes."""
+    """Return the columns of the rows of `Suite.examples`.
+
+    Args:
+        text_columns: Names of the texts of an example.
+        label_names: Names of the labels, which become classes; None for labels that are mere numbers.
+    """
     text = datasets.Value("string")
-    texts = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
+    columns = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
     label: Any = datasets.Value("int64")
     if label_names is not None:
         label = datasets.ClassLabel(names=list(label_names))
-    return datasets.Features({**dict.fromkeys(texts, text), "label": label, "answer": text})
+    return datasets.Features({**dict.fromkeys(columns, text), "label": label, "answer": text})
 
 
 def _split_halves(
     items: NDArray[np.int64], seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the two halves of `train_test_split(items, test_size=0.5, random_state=seed)`."""
-    # The published split used this legacy generator. The first of the permuted items are the test
-    # part, rounded up.
+    """Return the two halves of `train_test_split(items, test_size=0.5, random_state=seed)`.
+
+    Args:
+        items: (N,) items.
+        seed: Seed of the legacy generator of numpy, which the published split used.
+
+    Returns:
+        The first half, rounded down, and the second half, rounded up.
+    """
     order = np.random.RandomState(seed).permutation(len(items))
+    # scikit-learn takes the test part from the beginning of the permutation.
     n_test = (len(items) + 1) // 2
     return items[order[n_test:]], items[order[:n_test]]
 
@@ -485,11 +572,12 @@ def open_suite(
         name_or_path: A .jsonl or .jsonl.gz file, or one of CheckList's released suites by name:
             checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite
             convert` makes a file of another suite that CheckList has saved.
-        data_dir: The folder of local copies of the catalog's sources.
+        data_dir: The folder of local copies of the catalog's sources; not used for a file.
         known_issues: True corrects the known issues of a released suite, False opens it as released,
             and a file adds a user's own table.
         paper_labels: Whether two labels are corrected as in BeLUGA. None (default) for what
-            `known_issues` says. True with `known_issues=False` gives the suites of that paper.
+            `known_issues` says. True with `known_issues=False` gives the suites of that paper. For a
+            file, False ignores the entries of a user's own table that name a paper.
         max_cases: The maximum number of cases per functionality. None for all.
         seed: The seed of their choice.
 
@@ -504,11 +592,14 @@ def open_suite(
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known_names = [name for name in available_datasets() if name.startswith("checklist_")]
-    # This is False for a name that no file can have.
+    # `os.path.isfile` is False for a name that no file can have, for which `Path.is_file` raises.
     if os.path.isfile(file):
-        suite = Suite.read(file).correct(select_issues(known_issues))
+        issues = select_issues(known_issues)
+        if paper_labels is False:
+            issues = tuple(issue for issue in issues if not issue.paper)
+        suite = Suite.read(file).correct(issues)
     elif str(name_or_path) in known_names:
-        # `suite` is a method of these builders alone.
+        # Any, because only the builders of suites have the method `suite`.
         builder: Any = load_builder(
             str(name_or_path),
             data_dir=data_dir,
@@ -522,10 +613,11 @@ def open_suite(
         raise make_unknown_name_error("suite", name_or_path, known_names)
     if max_cases is None:
         return suite
-    # Known issues are corrected first, so that every drawn case counts.
+    # Known issues are corrected before cases are drawn, so that every drawn case counts.
     n_max = check_count(max_cases, "max_cases")
 
     def draw_cases(functionality: Functionality) -> Any:
+        """Return the indices of at most `n_max` cases."""
         # A stream per name, so that a change of one functionality leaves the draws of others alone.
         rng = item_rng(seed, functionality.name)
         return rng.permutation(len(functionality.cases))[:n_max]

@@ -144,12 +144,13 @@ class _Slot:
     article: str
 
     def write(self, entry: str) -> str:
-        """Return an entry, after its article if the slot has one."""
+        """Return an entry of a lexicon as the slot shows it: after "a" or "an" if the slot has an article."""
         if not self.article:
             return entry
-        # The first letter decides, which is right for most words: "a hour" has to be written out.
-        n = "n" if entry[:1] in _VOWELS else ""
-        return f"{self.article}{n} {entry}"
+        # The first letter decides, which is right for most words: "an hour" has to be written out.
+        if entry[:1] in _VOWELS:
+            return f"{self.article}n {entry}"
+        return f"{self.article} {entry}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +160,11 @@ class _Text:
     parts: tuple[str | _Slot, ...]
 
     def write(self, entries: Entries) -> str:
-        """Return the text with an entry in each slot."""
+        """Return the text with an entry in each slot.
+
+        Args:
+            entries: Name of a slot -> its entry.
+        """
         texts = []
         for piece in self.parts:
             if isinstance(piece, _Slot):
@@ -170,7 +175,16 @@ class _Text:
 
 
 def _parse_template(template: Any) -> list[tuple[_Text, ...]]:
-    """Return the texts of each example of a template."""
+    """Parse a template into the texts of each of its examples.
+
+    Args:
+        template: A text, which is a single example; or a list of examples, each a text or a tuple of
+            texts.
+
+    Raises:
+        TypeError: If it is anything else.
+        ValueError: If a text is empty, or has a lone brace.
+    """
     if isinstance(template, str):
         return [(_parse_text(template),)]
     if not isinstance(template, Sequence) or not template:
@@ -180,24 +194,33 @@ def _parse_template(template: Any) -> list[tuple[_Text, ...]]:
         )
     examples = []
     for example in template:
-        texts = check_texts((example,) if isinstance(example, str) else example, "template")
+        if isinstance(example, str):
+            example = (example,)
+        texts = check_texts(example, "template")
         examples.append(tuple(_parse_text(text) for text in texts))
     return examples
 
 
 def _parse_text(text: str) -> _Text:
-    """Split a text into plain texts and slots."""
+    """Split a text of a template into plain texts and slots.
+
+    For example, "A {job}." becomes "A ", the slot `job`, and ".".
+
+    Raises:
+        ValueError: If it has a brace that neither belongs to a slot nor is written twice.
+    """
     parts: list[str | _Slot] = []
     end = 0
     for match in _SLOT.finditer(text):
         parts.append(text[end : match.start()])
         end = match.end()
         if match["name"]:
-            parts.append(_Slot(match["name"], match["article"] or ""))
-        elif len(match.group()) == 2:
+            parts.append(_Slot(name=match["name"], article=match["article"] or ""))
+        elif match.group() in ("{{", "}}"):
+            # A brace of the text is written twice.
             parts.append(match.group()[0])
-        # A lone brace is more often a mistake than a text.
         else:
+            # A lone brace is more often a mistake than meant as a text.
             raise ValueError(
                 "Expected a slot such as {name} or {a:name} at character "
                 f"{match.start()} of the template {text!r}. Write a brace of the text twice."
@@ -207,7 +230,11 @@ def _parse_text(text: str) -> _Text:
 
 
 def _list_slots(examples: Sequence[Sequence[_Text]]) -> list[str]:
-    """Return the names of all slots, in the order in which they occur."""
+    """Return the distinct names of the slots of a template, in the order in which they occur.
+
+    Args:
+        examples: Parsed texts of each example.
+    """
     names: dict[str, None] = {}
     for text in itertools.chain.from_iterable(examples):
         for piece in text.parts:
@@ -232,45 +259,76 @@ class _Choice:
         return math.perm(len(self.entries), len(self.slots))
 
     def select(self, index: int) -> Iterator[tuple[str, str]]:
-        """Yield the slots with their entries in the combination with an index."""
+        """Yield each slot with its entry in one of the combinations.
+
+        The combinations are numbered like permutations in lexicographic order: with the entries a, b, c and
+        two slots, number 0 is (a, b), 1 is (a, c), 2 is (b, a), and so on.
+
+        Args:
+            index: Number of the combination, from 0 to `n_combinations` - 1.
+        """
         remaining = list(self.entries)
         n_combinations = self.n_combinations
         for slot in self.slots:
-            # Each entry that is taken leaves one less for the next slot.
+            # The entry of this slot is followed by equally many combinations of the further slots.
             n_combinations //= len(remaining)
             position, index = divmod(index, n_combinations)
             yield slot, remaining.pop(position)
 
 
 def _make_choices(slots: Sequence[str], lexicons: Mapping[str, Any]) -> list[_Choice]:
-    """Group slots by their lexicon."""
+    """Group the slots of a template by the lexicon that fills them.
+
+    Args:
+        slots: Names of the slots.
+        lexicons: Name -> entries. A slot takes the lexicon of its name, or that of its name without the
+            number at its end: `name1` and `name2` share the lexicon `name`.
+
+    Raises:
+        TypeError: If a lexicon is no list of texts.
+        ValueError: If a slot has no lexicon, or slots share one with too few entries.
+    """
     slots_by_lexicon: dict[str, list[str]] = {}
     for slot in slots:
         name = slot
         if slot not in lexicons:
-            # {name1} and {name2} share the lexicon `name`.
             name = slot.rstrip("0123456789")
         if name not in lexicons:
             raise make_unknown_name_error("lexicon for a slot", slot, lexicons)
         slots_by_lexicon.setdefault(name, []).append(slot)
 
     choices = []
-    for name, names in slots_by_lexicon.items():
-        # A repeated entry would make cases that are repeated.
-        entries = tuple(dict.fromkeys(check_texts(lexicons[name], name, allow_empty=True)))
-        if len(entries) < len(names):
+    for name, own_slots in slots_by_lexicon.items():
+        entries = check_texts(lexicons[name], name, allow_empty=True)
+        # A repeated entry would make repeated cases.
+        distinct_entries = tuple(dict.fromkeys(entries))
+        if len(distinct_entries) < len(own_slots):
             raise ValueError(
-                f"Expected at least {len(names)} different entries in the lexicon {name!r}, "
-                f"one for each of {', '.join(names)}, but got {len(entries)}."
+                f"Expected at least {len(own_slots)} different entries in the lexicon {name!r}, "
+                f"one for each of {', '.join(own_slots)}, but got {len(distinct_entries)}."
             )
-        choices.append(_Choice(slots=tuple(names), entries=entries))
+        choices.append(_Choice(slots=tuple(own_slots), entries=distinct_entries))
     return choices
 
 
 def _select_combinations(
     choices: Sequence[_Choice], n: int | None, seed: int, template: Any
 ) -> Iterator[Entries]:
-    """Yield the entries of each case: all combinations, or a sample of them."""
+    """Yield the entries of the slots for each case: all combinations, or a sample of them.
+
+    Args:
+        choices: Slots with their entries, one choice per lexicon.
+        n: Number of cases; None, or more than there are combinations, for all of them in order.
+        seed: Seed of the sample.
+        template: The template. Its text is part of the seed, so that two templates do not get the same
+            entries.
+
+    Yields:
+        Name of a slot -> its entry, such as {"name1": "Ann", "name2": "Eve"}.
+
+    Raises:
+        ValueError: If there would be more than `MAX_CASES` cases.
+    """
     sizes = [choice.n_combinations for choice in choices]
     total = math.prod(sizes)
     n_cases = total
@@ -282,28 +340,34 @@ def _select_combinations(
             f"but there are {n_cases:,} combinations: choose a number with `n`."
         )
 
-    # A sample depends on its template, so that two templates do not get the same entries.
     indices: Iterable[int] = range(total)
     if n_cases < total:
         rng = item_rng(check_seed(seed), repr(template))
         indices = _sample_indices(rng, total, n_cases)
     for index in indices:
-        # The index in mixed radix: one digit for each lexicon.
+        # The index is a number with one digit per lexicon. The last digit changes fastest, as in nested
+        # loops, so that digits are split off from the end.
         entries: dict[str, str] = {}
         remainder = index
-        # The last slot changes fastest, as in nested loops.
         for choice, size in zip(reversed(choices), reversed(sizes), strict=True):
-            remainder, position = divmod(remainder, size)
-            entries.update(choice.select(position))
+            remainder, digit = divmod(remainder, size)
+            entries.update(choice.select(digit))
         yield entries
 
 
 def _sample_indices(rng: Any, total: int, n: int) -> list[int]:
-    """Return n different indices below a total, in random order."""
+    """Return n different indices from 0 to `total` - 1, in random order.
+
+    Args:
+        rng: Random generator.
+        total: Number of indices to draw from.
+        n: Number of indices, at most `MAX_CASES`.
+    """
     if total <= 2 * MAX_CASES:
         sample: list[int] = rng.permutation(total)[:n].tolist()
         return sample
-    # There are too many combinations to permute. At least half of them are left for each draw.
+    # There are too many indices to permute them. As n is less than half of them, an index that is drawn
+    # again is rare, and simply drawn anew.
     indices: dict[int, None] = {}
     while len(indices) < n:
         fractions = rng.random(n)
@@ -455,13 +519,20 @@ def directional(
 
 
 def _parse_cases(cases: Any) -> list[Case]:
-    """Return cases with unique ids. Texts become cases of one example."""
+    """Return cases with their numbers as ids. A text becomes a case of one example.
+
+    Args:
+        cases: List of cases and texts.
+
+    Raises:
+        TypeError: If it is no list, or an element is neither a case nor a text.
+    """
     check_kind(cases, "cases", list | tuple)
     parsed = []
-    # Cases of several templates may have the same ids.
     for number, case in enumerate(cases):
         check_kind(case, "cases", Case | str)
         if isinstance(case, str):
             case = Case(id=str(number), examples=((case,),))
+        # Cases of several templates may have the same ids.
         parsed.append(dataclasses.replace(case, id=str(number)))
     return parsed
