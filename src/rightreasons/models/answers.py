@@ -93,7 +93,20 @@ def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
 def _parse_rows(
     answers: Iterable[Any], label_names: Sequence[str], scores: str
 ) -> NDArray[np.float64]:
-    """Return a list of answers, one per text, as a table."""
+    """Return the answers to N texts as a table.
+
+    Args:
+        answers: N answers: each K numbers, one number, or scores by class name in a form of
+            `_get_scores_by_name`.
+        label_names: K names of the classes.
+        scores: Kind of the scores, such as "probabilities".
+
+    Returns:
+        (N, K), or (N,) if each answer is a number.
+
+    Raises:
+        TypeError: If the answers are names of classes.
+    """
     rows = []
     for answer in answers:
         if isinstance(answer, str):

@@ -169,7 +169,14 @@ class FunctionScorer:
     def _check_columns(
         self, texts: Sequence[str], text_pairs: Sequence[str] | None
     ) -> dict[str, list[str]]:
-        """Return the columns that the function gets, by the names of its parameters."""
+        """Check the texts, and return them by the names of the function's parameters.
+
+        Returns:
+            `texts` and, for a task of pairs, `text_pairs`.
+
+        Raises:
+            ValueError: If there are pairs, but the function has no parameter for them.
+        """
         columns = {"texts": check_texts(texts, "texts", allow_empty=True)}
         if text_pairs is None:
             return columns
@@ -184,7 +191,16 @@ class FunctionScorer:
     def _open_store(
         self, folder: Any, names: Sequence[str], columns: Mapping[str, Sequence[str]]
     ) -> Store | None:
-        """Open the store of the answers; None if nothing identifies the function."""
+        """Open the store of the function's answers.
+
+        Args:
+            folder: Folder of the answers, or None.
+            names: N ids of the texts.
+            columns: Parameter of the function -> N texts.
+
+        Returns:
+            The store; None without a folder, or if nothing identifies the function in a later run.
+        """
         if folder is None or self._digest is None:
             return None
         run = {

@@ -41,13 +41,21 @@ def read_labels(model: str) -> tuple[str, ...]:
 
 
 def _read_config(model: str) -> Any:
+    """Read the configuration of a model, or of the base of an adapter.
+
+    Args:
+        model: A folder or a hub id.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
     try:
         adapter = find_adapter(model)
         if adapter is not None:
             return adapter.config()
         return transformers.AutoConfig.from_pretrained(model)
     except (OSError, ValueError, TypeError) as error:
-        # Reasons of the hub fill a page.
+        # Errors of the hub fill a page, so that only their beginning is quoted.
         reason = " ".join(str(error).split())[:100]
         raise ValueError(
             f"Expected a model at {model!r}, but its configuration cannot be read: {reason}."

@@ -610,7 +610,10 @@ def _get_head(architecture: str) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the reports of transformers: errors here say what matters in them in one sentence."""
+    """Silence the reports and progress bars of transformers in the block.
+
+    Errors of this package say what matters in them in one sentence.
+    """
     # Both settings are global, so that they are restored.
     reports = transformers.utils.logging
     verbosity = reports.get_verbosity()
@@ -749,7 +752,14 @@ def own_code(error: Exception, name: str) -> ValueError | None:
 
 
 def check_device(device: Any) -> torch.device | str:
-    """Check the name of a device that this machine has; "auto" are all of its GPUs."""
+    """Check that this machine has a device.
+
+    Args:
+        device: Name of the device, such as "cuda:1", or "auto" for all GPUs.
+
+    Raises:
+        OptionError: If no tensor can be put on it.
+    """
     if device == "auto":
         return "auto"
     try:

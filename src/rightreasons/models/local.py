@@ -120,7 +120,7 @@ class LocalEngine:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Digest of the weights, the tokenizer and the chat template."""
+        """Digest of the weights, the tokenizer, the chat template and the option of thinking."""
         thinking = "" if self._thinking is None else str(self._thinking)
         # A template decides what the model reads, as much as its weights decide what it answers.
         parts = [

@@ -780,7 +780,11 @@ def _settle_rendering(
 
 
 def _is_chat(prompt: Prompt, engine: Engine) -> bool:
-    """Return whether items are asked as turns of a conversation."""
+    """Return whether items are asked as turns of a conversation.
+
+    Raises:
+        OptionError: If that is asked for, but the model has no chat template.
+    """
     if prompt.chat == "on" and not engine.has_template:
         raise OptionError(
             f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: "

@@ -433,7 +433,12 @@ class Rendering:
         return self._make_text(item, shots)
 
     def _make_conversation(self, item: Item, shots: Sequence[tuple[str, str]]) -> Request:
-        """Return the request of an item as turns, after examples as (question, answer)."""
+        """Return the request of an item as a conversation.
+
+        Args:
+            item: The item, whose question is the last turn of the user.
+            shots: (question, answer) of each example, which are two turns before it.
+        """
         turns: list[Message] = []
         if self.prompt.system is not None:
             turns.append(_turn("system", self.prompt.system))
@@ -448,7 +453,12 @@ class Rendering:
         return Request(item.id, tuple(turns), self._continue(self._gap, item))
 
     def _make_text(self, item: Item, shots: Sequence[tuple[str, str]]) -> Request:
-        """Return the request of an item as one text, after examples as (question, answer)."""
+        """Return the request of an item as one text, which the model continues.
+
+        Args:
+            item: The item, whose question is at the end.
+            shots: (question, answer) of each example before it.
+        """
         parts = []
         if self.prompt.system:
             parts.append(self.prompt.system)
@@ -641,7 +651,11 @@ def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
 
 
 def _settle_label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the words of the classes, which are their names by default."""
+    """Return the words that represent the K classes: those of the prompt, or else the names.
+
+    Raises:
+        OptionError: If their number is not K.
+    """
     names = tuple(label_names or ())
     words = prompt.label_words or names
     if len(words) != len(names):
@@ -671,6 +685,7 @@ def _turn(role: str, content: str) -> Message:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    """Return the jinja environment in which templates are rendered."""
     import jinja2.sandbox
 
     # Texts for a model, not for a page: nothing is escaped. The sandbox keeps templates of others

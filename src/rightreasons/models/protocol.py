@@ -154,6 +154,7 @@ class Generation(Options):
     )
 
     def _check(self) -> None:
+        """Check that thinking tags come in pairs."""
         if len(self.thinking_tags) % 2:
             raise OptionError(
                 "Expected `thinking_tags` in pairs, what opens thinking and what closes it, but "

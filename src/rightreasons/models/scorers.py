@@ -347,7 +347,17 @@ def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -
 def _of_transformers(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer:
-    """Return the scorer of a loaded model of transformers, or of a session of optimum."""
+    """Return the scorer of a loaded model of transformers, or of a session of optimum.
+
+    A model with a head becomes a `Classifier`, and a language model a `Prompted`. A session, which
+    runs outside torch, is a function of texts.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer. None for that of the folder or download from which it was loaded.
+        label_names: Names of the classes that a language model chooses from. None for choices.
+        name: Name in reports. None for the model's own.
+    """
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
     from rightreasons.models.heads import check_classes
     from rightreasons.models.loading import make_classifier, unpack_model
@@ -367,7 +377,17 @@ def _of_transformers(
 
 
 def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
-    """Return the scorer of the model of a pipeline, which truncates texts as the pipeline does."""
+    """Return the scorer of the model of a pipeline, which truncates texts as the pipeline does.
+
+    Args:
+        pipeline: A text-classification or text-generation pipeline of transformers.
+        label_names: Names of the classes that a language model chooses from. None for choices.
+        name: Name in reports. None for the model's own.
+
+    Raises:
+        TypeError: If it is a zero-shot pipeline.
+        ValueError: If its classes are not exclusive.
+    """
     tokenizer = pipeline.tokenizer
     if pipeline.task == "zero-shot-classification":
         # Its model compares a text with each candidate, and has classes of another kind.
@@ -394,7 +414,17 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
 
 
 def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]:
-    """Return the function that passes texts to an estimator, in a frame if it was fitted on one."""
+    """Return a function of N texts that returns the probabilities of an estimator, (N, K).
+
+    An estimator that was fitted on a data frame of one column gets the texts in such a frame.
+
+    Args:
+        model: A fitted estimator with `predict_proba`.
+        name: Its name in errors.
+
+    Raises:
+        ValueError: If it was fitted on several columns.
+    """
     columns = list(getattr(model, "feature_names_in_", ()))
     if not columns:
         return model.predict_proba  # type: ignore[no-any-return]
@@ -410,7 +440,15 @@ def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]
 
 
 def _get_session_function(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
-    """Return the function that runs a classifier outside torch, such as one in ONNX."""
+    """Return a function of N texts that runs a classifier outside torch, such as one in ONNX.
+
+    Args:
+        model: A session of optimum, which is called with tensors and returns logits.
+        tokenizer: Its tokenizer.
+
+    Returns:
+        A function of texts, and second texts of pairs, that returns (N, K) probabilities.
+    """
     import torch
 
     from rightreasons.models.trial import length_bound

@@ -158,12 +158,13 @@ def _is_pickle(header: bytes) -> bool:
 
 
 def _is_text(header: bytes) -> bool:
+    """Return whether the first bytes of a file are text in UTF-8."""
     if b"\0" in header:
         return False
     try:
         header.decode("utf-8")
     except UnicodeDecodeError as error:
-        # The last character may be cut.
+        # The header may end within the last character, which has up to four bytes.
         return error.start > len(header) - 4
     return True
 

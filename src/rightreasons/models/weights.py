@@ -80,7 +80,11 @@ class Adapter:
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Its weights by name. A weight that replaces one of the base has the name of that one."""
+        """Its weights by name. A weight that replaces one of the base has the name of that one.
+
+        Raises:
+            ValueError: If its file cannot be read.
+        """
         from peft.utils import load_peft_weights
 
         try:
@@ -94,7 +98,7 @@ class Adapter:
 
     @property
     def headless(self) -> bool:
-        """Whether it replaces no whole weights, such as a head, but only changes weights of the base."""
+        """Whether it only changes weights of the base, and replaces none, such as a head."""
         from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
 
         prefix = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
@@ -254,7 +258,18 @@ def _check_no_model(name: str) -> None:
 
 
 def _read_settings(name: str, revision: str | None) -> tuple[Any, str]:
-    """Return the settings of an adapter, and the name of its base."""
+    """Read the settings of an adapter.
+
+    Args:
+        name: Folder or hub id of the adapter.
+        revision: A branch, tag or commit of the hub repository.
+
+    Returns:
+        The settings of peft, and the name of the base.
+
+    Raises:
+        ValueError: If they cannot be read, or name no base.
+    """
     from peft import PeftConfig
 
     try:

@@ -65,7 +65,11 @@ class Wording(Options):
     )
 
     def _check(self) -> None:
-        # An answer could not distinguish two labels of the same word.
+        """Check that the words of the labels are distinct, so that an answer is one label.
+
+        Raises:
+            OptionError: If not.
+        """
         problem = ""
         for word in self.label_words:
             if not word.strip():
@@ -168,8 +172,14 @@ class Prompt(Wording):
     )
 
     def _check(self) -> None:
+        """Check the options before a model is loaded.
+
+        Raises:
+            OptionError: If the pattern or `thinking` is malformed, or an option of generated
+                answers has no effect with the scoring.
+        """
         super()._check()
-        # Checked here, so that a bad pattern fails before the model is loaded.
+        # `re` would only raise its error when the first answer is read.
         if self.pattern is not None:
             _check_pattern(self.pattern)
         # `thinking` may also be a maximum number of tokens, at least 1.

@@ -106,6 +106,7 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     items = torch.arange(n_items, device=p.device)
     predicted_row = center[items, _find_predicted(p)]
     squared_norms = torch.einsum("bi,bij,bj->b", predicted_row, products, predicted_row)
+    gradient_norms = squared_norms.clamp_min(0).sqrt()
     eigenvector = None
     if options.eigenvector:
         # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda). The gradient
@@ -120,7 +121,7 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
         spectrum = values[:, 1:].flip(1)
     return FisherEigen(
         eigenvalues=values[:, -1],
-        gradient_norms=squared_norms.clamp_min(0).sqrt(),
+        gradient_norms=gradient_norms,
         error=torch.zeros(n_items, dtype=torch.float64, device=logits.device),
         eigenvector=eigenvector,
         spectrum=spectrum,
@@ -281,6 +282,11 @@ class FisherOptions(Options):
     max_iterations: int = option(100, "Maximum number of rounds of power iteration.", minimum=1)
 
     def _check(self) -> None:
+        """Check that the method finds what is asked for.
+
+        Raises:
+            OptionError: If all eigenvalues are to be found by power iteration.
+        """
         if self.spectrum and self.method == "power":
             raise OptionError(
                 "Expected `method` 'gram' or 'auto' with spectrum=True, but got 'power', which finds "

@@ -415,7 +415,14 @@ class MaskedLM(Bidirectional):
                 owner += 1
 
     def _read(self, rows: Sequence[_MaskedRow]) -> torch.Tensor:
-        """Return the log-probabilities of the masked tokens of rows of one length."""
+        """Return the log-probabilities of the masked tokens of n sequences of one length.
+
+        Args:
+            rows: The sequences, each with one token masked.
+
+        Returns:
+            (n,) float64.
+        """
         device = self.model.device
         tokens = _stack(rows, "tokens", device)
         positions = _stack(rows, "position", device)

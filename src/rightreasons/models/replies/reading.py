@@ -165,7 +165,13 @@ class ReplyReader:
                 readings[row][number] = Reading(order[answer], "repaired")
 
     def _make_unread(self, item: Item, reply: Reply, number: int) -> UnreadText:
-        """Return an unread reply with its options as the model saw them."""
+        """Return an unread reply with its options as the model saw them, for the second reader.
+
+        Args:
+            item: The item.
+            reply: The reply.
+            number: Number of the reply among those to the item.
+        """
         texts = self.rendering.texts(item)
         order = self.rendering.places(len(texts))
         marks: Sequence[str] = LETTERS[: len(texts)]

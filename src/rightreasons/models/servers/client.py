@@ -103,7 +103,8 @@ class Client:
         bound: The bound that was reached; "" for none.
         answers: The answers so far, by what was asked (`make_keys`).
         journals: The files of answers that were read, by their paths.
-        write_trial_cost: Called with the kind and the cost of each request of a trial; None after it.
+        write_trial_cost: Called with the kind and the cost of each request of a trial; None after
+            it.
 
     Raises:
         ValueError: If the address is malformed, or contains a secret.
@@ -145,7 +146,17 @@ class Client:
         return url
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Send a request once, and return the reply."""
+        """Send a request once, and return the reply as parsed JSON.
+
+        Args:
+            path: Path after the address, such as "/completions".
+            body: The fields of the request. None for a GET request.
+
+        Raises:
+            RequestError: If the server refuses the request, or redirects it to another host.
+            BadReplyError: If the reply is no JSON.
+            urllib3.exceptions.HTTPError: If the server cannot be reached, or does not reply.
+        """
         data = None
         method = "GET"
         if body is not None:
@@ -158,15 +169,15 @@ class Client:
         except ForeignRedirectError as error:
             # The server would send every other request there, too.
             raise RequestError(str(error), ends=True) from None
-        # Proxies in front of a server answer with pages of HTML.
+        status = reply.status
         try:
             content = json.loads(reply.data)
         except ValueError:
+            # Proxies in front of a server report errors as pages of HTML.
             content = reply.data.decode("utf-8", "replace")
-            if reply.status < 300:
+            if status < 300:
                 quoted = format_value(content, MAX_QUOTED)
                 raise BadReplyError(f"what is no JSON: {quoted}") from None
-        status = reply.status
         # Some servers send errors with status 200.
         if status < 300:
             status = get_error_status(content)
@@ -296,7 +307,18 @@ class Client:
     def _repeat(
         self, send: Callable[[], Any], read: Callable[[Any], T], highest_cost: Usage = _FREE
     ) -> T:
-        """Send a request until it is answered; its highest possible cost is reserved meanwhile."""
+        """Send a request until it is answered, or cannot be, with growing pauses.
+
+        Args:
+            send: Sends the request, and returns the reply.
+            read: Reads the reply, and returns the answer.
+            highest_cost: Its highest possible cost, which is reserved while the request is under
+                way.
+
+        Raises:
+            RequestError: If there is no answer after `max_retries` repetitions, the server refuses
+                the request, or no further request may be sent.
+        """
         pause = FIRST_PAUSE
         for attempt in range(self.max_retries + 1):
             is_last = attempt == self.max_retries
@@ -307,16 +329,18 @@ class Client:
                 failure = error
             except self.failing as error:
                 failure = self._explain_failure(error, is_last=is_last)
+                # Without a reply, nobody knows the cost: the highest possible one counts.
                 if failure.is_billed:
                     self.account.add(highest_cost)
             finally:
                 self.account.release(highest_cost)
+            # A request that is refused would be refused again.
             is_refused = failure.status in REFUSED_STATUSES
             if is_refused or failure.ends or self.ended or is_last:
                 break
             self.account.add(Usage(repeated=1))
             seconds = failure.wait
-            # Requests that failed together must not come back together.
+            # A random pause, so that requests that failed together do not come back together.
             if seconds is None:
                 seconds = pause * random.uniform(0.75, 1.25)  # noqa: S311
             self._stop.wait(seconds)
@@ -328,7 +352,14 @@ class Client:
         raise failure
 
     def _wait_for_turn(self, highest_cost: Usage) -> None:
-        """Wait until another request may be sent, after the pause that the server asks for."""
+        """Wait until a request may be sent, after the pause that the server has asked for.
+
+        Args:
+            highest_cost: The highest possible cost of the request, which is reserved.
+
+        Raises:
+            RequestError: If no further request may be sent.
+        """
         self._stop.wait(max(0.0, self._next_turn - time.monotonic()))
         if not self.ended:
             reached = self.account.reserve(highest_cost)
@@ -341,10 +372,16 @@ class Client:
     # --- Reasons
 
     def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
-        """Return why a request failed that has no reply, or one that cannot be read."""
+        """Return why a request failed that has no reply, or one that cannot be read.
+
+        Args:
+            error: An error of urllib3 or of the operating system, or a `BadReplyError`.
+            is_last: Whether the request will not be repeated. Then a server that cannot be reached
+                is taken to be gone.
+        """
         if isinstance(error, exceptions.MaxRetryError):
             error = error.reason or error
-        # The last argument of an error of urllib3 is what happened.
+        # The last argument of an error of urllib3 is the event itself, after the connection.
         origin = error.__cause__
         if origin is None:
             origin = error.args[-1] if error.args else error
@@ -358,7 +395,15 @@ class Client:
         return RequestError(f"the server sent {self._escape(error)}")
 
     def _explain_refusal(self, status: int, body: Any, headers: Mapping[str, str]) -> RequestError:
-        """Return why a request failed, according to its status and the server's words."""
+        """Return why a server refused a request.
+
+        If it asks for a pause, other requests wait for that, too.
+
+        Args:
+            status: HTTP status.
+            body: What the server sent: text, or parsed JSON.
+            headers: Headers of the reply.
+        """
         message, code = parse_error(body)
         message = self._escape(message or f"status {status}")
         # If the key was good for other requests, 403 is about this one.
@@ -398,7 +443,12 @@ class Client:
 
 
 def _open_pool(url: str, options: ServerOptions) -> urllib3.PoolManager:
-    """Return the connections to a server, through the proxy of the environment if there is one."""
+    """Open the connections to a server, through the proxy of the environment if there is one.
+
+    Args:
+        url: Address of the server.
+        options: Its timeout, and the number of connections.
+    """
     settings: dict[str, Any] = {
         "timeout": options.timeout,
         "maxsize": options.in_flight,
@@ -410,7 +460,7 @@ def _open_pool(url: str, options: ServerOptions) -> urllib3.PoolManager:
     proxy = proxies.get(parts.scheme, proxies.get("all"))
     if not proxy or urllib.request.proxy_bypass(str(parts.hostname)):
         return urllib3.PoolManager(**settings)
-    # A proxy may have an account in its address.
+    # The address of a proxy may contain a user name and a password.
     account = urllib3.make_headers(proxy_basic_auth=urllib3.util.parse_url(proxy).auth)
     return urllib3.ProxyManager(proxy, proxy_headers=account, **settings)
 
@@ -437,7 +487,8 @@ def split_address(url: str) -> tuple[str, str]:
     Example:
         >>> split_address("http://127.0.0.1:8000/v1/")
         ('http://127.0.0.1:8000/v1', '')
-        >>> split_address("https://my.openai.azure.com/openai/deployments/small?api-version=2024-10-21")
+        >>>
+        split_address("https://my.openai.azure.com/openai/deployments/small?api-version=2024-10-21")
         ('https://my.openai.azure.com/openai/deployments/small', '?api-version=2024-10-21')
     """
     parts = urllib.parse.urlsplit(url)

@@ -199,7 +199,7 @@ class JournalWriter:
             self._file.write(_digest(content) + content + b"\n")
 
     def _open(self) -> BinaryIO:
-        """Open the file, and end a line that was truncated."""
+        """Open the file to append lines; a line that was truncated by a kill is ended first."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Without a buffer, a line is in the file when its request is answered.
         file: BinaryIO = self._path.open("a+b", buffering=0)

@@ -44,8 +44,8 @@ def open_server(
         url: Address of the API, such as http://127.0.0.1:8000/v1.
         options: Options of the server; other arguments are those of `ServerOptions`, its fields.
         chat: "on" asks conversations, "off" texts, "auto" conversations if the server takes them.
-        thinking: "on" or "off" turns thinking on or off, in the way that the trial finds; a number is
-            the largest number of its tokens; "auto" leaves it to the server.
+        thinking: "on" or "off" turns thinking on or off, in the way that the trial finds; a number
+            is the largest number of its tokens; "auto" leaves it to the server.
         progress: Whether to say on standard error what was found, and what runs cost.
         out: Folder of answers. What was spent there counts for `max_price`, and the cost of the
             trial is written there. None if it is not known yet.
@@ -54,8 +54,8 @@ def open_server(
         The engine; its abilities are those that passed the trial.
 
     Raises:
-        ValueError: If the server cannot be reached, refuses the key, has no such model, or generates
-            nothing.
+        ValueError: If the server cannot be reached, refuses the key, has no such model, or
+            generates nothing.
     """
     check_one_of(chat, SWITCHED, "chat")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -102,7 +102,12 @@ def _make_client(url: str, options: ServerOptions) -> Client:
 
 @contextlib.contextmanager
 def _record_trial(client: Client, out: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Write the cost of each request of a trial into the journal of a folder."""
+    """Write the cost of each request in the block into the journal of a folder.
+
+    Args:
+        client: The server.
+        out: The folder. None for no record.
+    """
     if out is None:
         yield
         return

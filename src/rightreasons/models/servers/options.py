@@ -69,11 +69,17 @@ class ServerOptions(Options):
     )
 
     def _check(self) -> None:
-        # A malformed option must fail before the first request.
+        """Check the options before the first request is sent.
+
+        Raises:
+            OptionError: If `extra_body` or a header is malformed, or there are no prices for
+                `max_price`.
+        """
+        # This raises an error if `extra_body` is malformed.
         self.get_extra_fields()
         for header in self.header:
             _check_header(header)
-        # A bound on the price means nothing without prices.
+        # A limit on the price needs a price of prompts or of answers.
         has_price = self.prompt_price is not None or self.answer_price is not None
         if self.max_price is not None and not has_price:
             raise OptionError(
@@ -84,6 +90,8 @@ class ServerOptions(Options):
     def get_headers(self) -> tuple[dict[str, str], list[str]]:
         """Return the headers of every request, and those of their values that are secrets.
 
+        The value of "NAME: $VARIABLE" is that of an environment variable, which must not be shown.
+
         Raises:
             ValueError: If an environment variable is missing.
         """
@@ -91,7 +99,7 @@ class ServerOptions(Options):
         secrets = []
         for header in self.header:
             name, value = re.split(r"\s*:\s*", header.strip(), maxsplit=1)
-            # What a variable holds must not be shown.
+            # "$" marks an environment variable, and its value as a secret.
             if value.startswith("$"):
                 value = _get_variable(value[1:], f"the header {name}", "header")
                 secrets.append(value)
@@ -126,7 +134,11 @@ class ServerOptions(Options):
 
 
 def _check_header(header: str) -> None:
-    """Check the form of a header, and that its value is no secret."""
+    """Check that a header is "NAME: VALUE", and that its value is no secret.
+
+    Raises:
+        OptionError: If not. A secret has to be named by an environment variable, "NAME: $VARIABLE".
+    """
     if not _HEADER.fullmatch(header):
         raise OptionError(
             f"Expected a name, a colon and a value in `header`, but got {format_value(header)}.",

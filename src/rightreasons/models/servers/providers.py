@@ -34,7 +34,18 @@ class Provider(Client):
     failing = (Exception,)
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
-        """Open the model, and return the address of its provider."""
+        """Open a model of a provider, and start the event loop in which it is asked.
+
+        Args:
+            url: "inspect:PROVIDER/MODEL".
+            headers: Headers of every request.
+
+        Returns:
+            "inspect:PROVIDER", under which costs are counted.
+
+        Raises:
+            ValueError: If inspect_ai has no such provider, or it lacks a package or a key.
+        """
         from inspect_ai.model import GenerateConfig, get_model
 
         provider, _, self._name = url.removeprefix(INSPECT).partition("/")
@@ -74,7 +85,15 @@ class Provider(Client):
         return [self._name]
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Ask the provider once, and return its output as a reply of a chat."""
+        """Ask the provider once, and return its output as a reply of OpenAI's chat.
+
+        Args:
+            path: `CHAT`; providers take no texts.
+            body: The fields of the request, as OpenAI takes them.
+
+        Raises:
+            RequestError: If the provider cannot be asked so.
+        """
         from inspect_ai.model import GenerateConfig, messages_from_openai
 
         if path != CHAT or body is None:
@@ -125,11 +144,16 @@ class Provider(Client):
         return config
 
     def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
-        """Return why a request failed, according to the errors of inspect_ai and the provider."""
+        """Return why a request failed, from an error of inspect_ai or of the provider.
+
+        Args:
+            error: The error.
+            is_last: Whether the request will not be repeated.
+        """
         if isinstance(error, BadReplyError):
             return super()._explain_failure(error, is_last=is_last)
         error = _unwrap_error(error)
-        # Providers' own clients are made alike.
+        # The clients of OpenAI, Anthropic and others have the same attributes for HTTP errors.
         if hasattr(error, "status_code") and hasattr(error, "response"):
             body = getattr(error, "body", None) or str(error)
             return self._explain_refusal(error.status_code, body, error.response.headers)
@@ -190,7 +214,7 @@ def _make_reply(output: Any) -> dict[str, Any]:
 
 
 def _make_usage(usage: Any) -> dict[str, Any]:
-    """Return the tokens that a provider counts, in OpenAI's words; {} if it does not."""
+    """Return the token counts of a provider as OpenAI's `usage`; {} if there are none."""
     if usage is None:
         return {}
     # Cached tokens are prompt tokens, too, of which some are cheaper.

@@ -34,7 +34,8 @@ def check_redirect(url: str, location: str) -> None:
         >>> check_redirect("https://api.test/v1/models", "https://evil.test/v1/models")
         Traceback (most recent call last):
         ...
-        rightreasons.models.servers.redirects.ForeignRedirectError: the server redirects to another host, evil.test, \
+        rightreasons.models.servers.redirects.ForeignRedirectError: the server redirects to another
+        host, evil.test, \
 which would get the key and the texts: name its address instead
     """
     source = urllib.parse.urlsplit(url)
@@ -65,7 +66,11 @@ class SameHostRetry(urllib3.Retry):
         *arguments: Any,
         **options: Any,
     ) -> SameHostRetry:
-        """Count a redirect; see `urllib3.Retry.increment`."""
+        """Count a redirect, unless it leads to another host; see `urllib3.Retry.increment`.
+
+        Raises:
+            ForeignRedirectError: If the redirect leaves the host of the request.
+        """
         # urllib3 counts a redirect before it follows it: nothing has been sent there yet.
         if response is not None and response.get_redirect_location():
             check_redirect(str(url), str(response.get_redirect_location()))

@@ -538,7 +538,10 @@ class _Trial:
         self._add_finding("greedy answers", is_equal, words)
 
     def try_drawn_answers(self) -> None:
-        """Draw answers at a high temperature; a server that does not draw repeats one."""
+        """Find whether answers are sampled at a high temperature, perhaps with another field only.
+
+        A server that does not sample repeats one answer, whatever the seed.
+        """
         endpoint = self.endpoint
         n_tokens = ANSWER_TOKENS
         # Hidden thinking takes its tokens before a text can differ.
@@ -557,7 +560,11 @@ class _Trial:
         self._add_finding(DRAWN, False, words)
 
     def _draw(self, n_tokens: int) -> set[str]:
-        """Return the distinct answers of a few draws."""
+        """Sample a few answers to one question, with different seeds, and return the distinct ones.
+
+        Args:
+            n_tokens: Maximum tokens of an answer.
+        """
         answers = set()
         for seed in range(N_DRAWS):
             outcome = _try(
