@@ -90,7 +90,8 @@ class ServerEngine:
     Attributes:
         name: Name of the model, without the folders of a path.
         abilities: What passed the trial.
-        fingerprint: Digest of the address, the model's name, the path and the parameters that it refuses.
+        fingerprint: Digest of the address, the model's name, the path and the parameters that it
+            refuses.
         has_template: Whether conversations are asked, rather than texts; the server puts them into
             the template of its model.
         thinks: Whether it thinks before it answers a conversation.
@@ -125,10 +126,15 @@ class ServerEngine:
         return "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
 
     def describe(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-        """Return the server, its model, the trial, changes of the model, and the costs.
+        """Describe the server for a report.
 
         Args:
             out: Folder of answers that the costs are about. None for this run as a whole.
+
+        Returns:
+            `server`, `model`, `chat`, `abilities`, `thinks`; `trial`, what each part of it found;
+            `changes`, a sentence on changes of the model; and `usage`, the costs of
+            `_describe_usage`.
         """
         return {
             "server": self.client.url,
@@ -142,7 +148,16 @@ class ServerEngine:
         }
 
     def _describe_usage(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
-        """Return the costs of the used answers, of the folder, and of this run."""
+        """Return what answers have cost, as counts of requests and tokens with their price.
+
+        Args:
+            out: Folder of answers. None for all answers of this run.
+
+        Returns:
+            `report`, the costs of the answers that this run uses, also of those that an earlier run
+            paid for; `folder`, everything that was spent in the folder; and `run`, what this run
+            has spent.
+        """
         run = self.client.usage
         # Without a folder, nothing but this run is known.
         folder = run
@@ -188,8 +203,8 @@ class ServerEngine:
     def likelihoods(self, requests: Sequence[Request], **storage: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
-        Letters and digits are single tokens: their likelihoods are among those of the likeliest next
-        tokens, so that one request has all of them. Others are those of an echo.
+        Letters and digits are single tokens: their likelihoods are among those of the likeliest
+        next tokens, so that one request has all of them. Others are those of an echo.
 
         Args:
             requests: N requests.
@@ -204,7 +219,8 @@ class ServerEngine:
         parts = list_echoes(requests, single_tokens)
         rows, part_failures = self._collect(ECHOES, parts, self._ask_echo, **storage)
 
-        # Single tokens have a length of 1; the others are filled in from their echoes.
+        # Name of a request -> a value for each continuation. Those of single tokens, which have a
+        # length of 1, are known. The others are filled in from their echoes.
         values: dict[str, list[float]] = {}
         lengths: dict[str, list[float]] = {}
         for request in requests:
@@ -231,7 +247,15 @@ class ServerEngine:
         )
 
     def _ask_echo(self, request: Request) -> Row:
-        """Ask for the log-likelihood and the number of tokens of each continuation."""
+        """Ask for the log-likelihood of each continuation of a request, from echoes.
+
+        Returns:
+            `values`, the log-likelihood of each continuation; and `lengths`, the number of its
+            tokens.
+
+        Raises:
+            BadReplyError: If a token has no log-probability.
+        """
         completions = self.endpoint.request_continuations(request.prompt, request.continuations)
         values = []
         lengths = []
@@ -247,9 +271,15 @@ class ServerEngine:
     def _find_single_tokens(
         self, requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> dict[str, list[float | None]]:
-        """Return the log-probabilities of letters and digits by the names of their requests.
+        """Ask for the log-probabilities of continuations that are letters or digits.
 
-        Those that are not among the likeliest next tokens are None.
+        Args:
+            requests: Requests, of which those with other continuations are left out.
+            **storage: Options of `HowToKeep`.
+
+        Returns:
+            Name of a request -> log-probability of each continuation; None for those that are not
+            among the likeliest next tokens.
         """
         top = self.endpoint.top
 
@@ -262,7 +292,11 @@ class ServerEngine:
         return {marked[index].name: list(row["values"]) for index, row in rows.items()}
 
     def _request_likeliest(self, request: Request) -> Mapping[str, float]:
-        """Ask for the likeliest next tokens; {} if the model ends its answer at once."""
+        """Ask for the likeliest next tokens of a request.
+
+        Returns:
+            Token -> log-probability; {} if the model ends its answer at once.
+        """
         # As in an echo, a line break stands for no prompt.
         completion = self.endpoint.request_next_tokens(request.prompt or "\n", self.endpoint.top)
         return completion.tops[0] if completion.tops else {}
@@ -278,8 +312,8 @@ class ServerEngine:
             **storage: Options of `HowToKeep`; progress also says what the run costs.
 
         Raises:
-            ValueError: If the server's likeliest tokens did not pass the trial, or two continuations
-                of a request begin with the same token.
+            ValueError: If the server's likeliest tokens did not pass the trial, or two
+                continuations of a request begin with the same token.
         """
         top = self.endpoint.top
         rows, failures = self._collect(
@@ -300,7 +334,15 @@ class ServerEngine:
         return Likelihoods(_join_rows(values), _join_rows(lengths), failures, 0, way)
 
     def _ask_next_words(self, request: Request) -> Row:
-        """Ask for the log-probability of the first token of each continuation."""
+        """Ask for the log-probability of the first token of each continuation.
+
+        Returns:
+            `values`, a log-probability for each continuation, minus infinity if it is not among the
+            likeliest next tokens; `lengths`, ones; and `missing`, the number of infinite values.
+
+        Raises:
+            BadReplyError: If no continuation is among them.
+        """
         completion = self.endpoint.request_next_tokens(request.prompt, self.endpoint.top)
         likeliest = completion.tops[0] if completion.tops else {}
         values = find_first_tokens(likeliest, request.continuations)
@@ -356,9 +398,18 @@ class ServerEngine:
         return Answers(replies, failures, 0, self._describe_way("answers generated by the server"))
 
     def _ask_replies(self, request: Request, options: Generation) -> list[Reply]:
-        """Ask for the answers to a request, one at a time."""
+        """Ask for the answers to a request, one at a time.
+
+        Args:
+            request: The request.
+            options: How they are generated.
+
+        Returns:
+            `options.n` replies.
+        """
         seed = options.seed
-        # Drawn answers to different items are independent, as those of a local engine are.
+        # A seed for each item, as in a local engine, so that samples of different items are
+        # independent. The numbers of the answers are added to it.
         if options.temperature > 0:
             seed = int(item_rng(options.seed, request.name).integers(2**31 - options.n))
         parameters: dict[str, Any] = {
@@ -435,7 +486,16 @@ class ServerEngine:
     # --- Requests and journals
 
     def _check(self, kind: str, requests: Sequence[Request]) -> None:
-        """Check that requests have the form of the path, and that it can answer them."""
+        """Check that the server can answer some requests.
+
+        Args:
+            kind: A key of `ABILITY_BY_KIND`.
+            requests: The requests.
+
+        Raises:
+            ValueError: If they are texts, but the server was opened for conversations, or the
+                reverse; or if the server lacks the ability that they need.
+        """
         form = "conversations" if self.has_template else "texts"
         # A text that is sent as a conversation would be put into a template.
         if any(isinstance(request.prompt, str) == self.has_template for request in requests):
@@ -468,8 +528,8 @@ class ServerEngine:
         """Return the rows of all requests, of which those without a known answer are asked.
 
         What was asked before, by this run or by another one of the same folder, is not asked again:
-        equal requests have one answer, except for drawn ones, whose seed depends on their names. With
-        `out`, each answer is written when it comes. A request that fails is not stored.
+        equal requests have one answer, except for drawn ones, whose seed depends on their names.
+        With `out`, each answer is written when it comes. A request that fails is not stored.
 
         Args:
             kind: A key of `ABILITY_BY_KIND`.
@@ -519,25 +579,39 @@ class ServerEngine:
         failures: Mapping[str, str],
         out: str | os.PathLike[str] | None,
     ) -> Collected:
-        """Return rows and failures of requests by their keys; note the costs of the used answers."""
+        """Return the answers to some requests, and note their costs.
+
+        Args:
+            keys: N keys of the requests. Equal requests have one key.
+            requests: N requests.
+            failures: Key -> reason of requests that failed.
+            out: Folder of the answers, to whose report their costs belong.
+
+        Returns:
+            Index of each answered request -> its row; and name of each other one -> why it has no
+            answer.
+        """
         journal_file = None
         if out is not None:
             journal_file = find_journal(out)
         used = self._used.setdefault(journal_file, {})
         rows = {}
-        failures_by_name = {}
+        reason_by_name = {}
         for index, (key, request) in enumerate(zip(keys, requests, strict=True)):
             if key in failures:
-                failures_by_name[request.name] = failures[key]
+                reason_by_name[request.name] = failures[key]
             answer = self.client.answers.get(key)
             if answer is not None:
                 rows[index] = answer.row
                 used[key] = answer.usage
-        return rows, failures_by_name
+        return rows, reason_by_name
 
     @contextlib.contextmanager
     def _open_journal(self, out: str | os.PathLike[str] | None) -> Iterator[JournalWriter | None]:
-        """Open the journal of a folder, which gets the cost of the trial first; None without a folder."""
+        """Open the journal of a folder, and yield its writer; None without a folder.
+
+        If no journal has the cost of the trial yet, this one gets it.
+        """
         if out is None:
             yield None
             return
@@ -555,8 +629,13 @@ class ServerEngine:
     ) -> dict[str, Answer]:
         """Take the answers that a folder has, and copy those that this run knows from another one.
 
+        Args:
+            keys: Keys of requests.
+            out: Folder of the answers. None for no folder.
+            journal: Writer of its journal. None for no folder.
+
         Returns:
-            The answers that were taken, which this run did not know.
+            Key -> answer that was taken, which this run did not know.
         """
         if out is None or journal is None:
             return {}
