@@ -136,7 +136,19 @@ def _open_context(
     server: ServerOptions,
     folder: Path,
 ) -> AuditContext:
-    """Open the model and the labeled items of one split."""
+    """Open a model of multiple choice, and the labeled items of one split.
+
+    Args:
+        model: The model, as `audit` takes it.
+        dataset: The items, as `audit` takes them.
+        settings: Options of the audit as a whole.
+        prompt: Options of the prompt of a language model.
+        server: Options of a model server.
+        folder: Folder of the correction.
+
+    Raises:
+        OptionError: If the model has classes.
+    """
     asking = AskingOptions(prompt, server, folder / WORK)
     data, scorer = open_inputs(model, dataset, settings, asking, require_labels=True)
     if scorer.label_names is not None:
@@ -145,14 +157,16 @@ def _open_context(
             f"{', '.join(scorer.label_names)}.",
             option="model",
         )
-    # Data in memory has no name, and the page needs one.
-    is_named = isinstance(dataset, (str, os.PathLike))
-    name = os.fspath(dataset) if is_named else "the data"
-    split_name = choose_splits(data, settings.split, name)[0]
-    split = take_splits(data, {split_name: "primary"}, settings, None, name)[0]
+    # The page needs a name of the data, which data in memory lacks.
+    data_name = "the data"
+    if isinstance(dataset, (str, os.PathLike)):
+        data_name = os.fspath(dataset)
+    # Of several splits, the first one that is selected is used.
+    split_name = choose_splits(data, settings.split, data_name)[0]
+    split = take_splits(data, {split_name: "primary"}, settings, None, data_name)[0]
     return AuditContext(
         source=scorer,
-        dataset_name=name,
+        dataset_name=data_name,
         primary=split,
         comparisons=(),
         train=None,
@@ -167,6 +181,10 @@ def _open_context(
 def measure_debiasing(context: AuditContext, options: DebiasOptions) -> DebiasResult:
     """Fit the corrections on some items of an audit, and judge them on the others.
 
+    Args:
+        context: The audit: a model of multiple choice, and labeled items.
+        options: Share of the items to fit on.
+
     Raises:
         ValueError: If there are too few labeled items for either.
     """
@@ -178,47 +196,47 @@ def measure_debiasing(context: AuditContext, options: DebiasOptions) -> DebiasRe
         groups_column=split.groups_column,
         seed=context.seed,
     )
-    # Before the model is asked, which may take long; again for the items that it could score.
+    # The number is checked before the model is queried, which may take long.
     _check_number(len(tables), options)
-    # The scores of other models and items never take their place.
     source: Any = context.source
-    digest = f"debias-{source.fingerprint[:16]}-{split.fingerprint[:16]}"
+    # The stored scores are those of this model and these items only.
+    folder_name = f"debias-{source.fingerprint[:16]}-{split.fingerprint[:16]}"
     ask = functools.partial(
-        _ask, scorer=source, out=context.out / WORK / digest, progress=context.progress
+        _ask, scorer=source, out=context.out / WORK / folder_name, progress=context.progress
     )
     tables = tables.scored_by(functools.partial(ask, name="questions"))
+    # The number is checked again, because the model may not have scored all items.
     n_fit = _check_number(len(tables), options)
 
     fit_rows, judging_rows = divide_items(tables, n_fit, context.seed)
-    # One request had all items, so that a batch could hold items of both parts.
     scores = read_question_scores(tables)
-    fit = scores.take(fit_rows)
-    judging = scores.take(judging_rows)
-    corrections = {
-        "per_item": fit_prior_correction(list(fit.question), list(fit.no_question), fit.labels)
-    }
-    items = tables.tables[ORIGINAL].select(fit_rows)
-    position_corrections, skipped = _fit_position_corrections(
-        items, fit, ask, is_joint=bool(source.joint)
+    fit_scores = scores.take(fit_rows)
+    judging_scores = scores.take(judging_rows)
+    per_item = fit_prior_correction(
+        list(fit_scores.question), list(fit_scores.no_question), fit_scores.labels
     )
-    corrections.update(position_corrections)
+    fit_items = tables.tables[ORIGINAL].select(fit_rows)
+    position_corrections, skipped = _fit_position_corrections(
+        fit_items, fit_scores, ask, is_joint=bool(source.joint)
+    )
+    corrections = {"per_item": per_item, **position_corrections}
 
+    # All corrections, and no correction, are measured on the items that they were not fitted on.
     resampling = context.resampling
-    # The items of the fit would flatter every correction.
-    original = measure_effect(judging, NO_CORRECTION, resampling)
+    original = measure_effect(judging_scores, NO_CORRECTION, resampling)
     effects = {}
     for method, correction in corrections.items():
-        effects[method] = measure_effect(judging, correction, resampling)
+        effects[method] = measure_effect(judging_scores, correction, resampling)
     return DebiasResult(
         out=context.out,
         context=context,
-        correction=corrections["per_item"],
+        correction=per_item,
         before=original,
         effects=effects,
         skipped=skipped,
         criteria=list_correction_criteria(original, effects["per_item"]),
-        n_fit=len(fit),
-        n_items=len(judging),
+        n_fit=len(fit_scores),
+        n_items=len(judging_scores),
     )
 
 
@@ -237,9 +255,14 @@ def _ask(
 
 
 def _check_number(n_items: int, options: DebiasOptions) -> int:
-    """Return the number of items to fit on, if there are enough for the fit and for its judgment."""
-    # The judgment needs as many items as that of a repair; two parameters need fewer.
+    """Return the number of items to fit on, after a check that there are enough of both kinds.
+
+    Raises:
+        OptionError: If fewer than `MIN_FIT` items are left to fit on, or fewer than `MIN_ITEMS` to
+            judge by.
+    """
     n_fit = round(options.fit_share * n_items)
+    # A fit has two parameters, which need fewer items than a judgment with an interval.
     if n_fit < MIN_FIT or n_items - n_fit < MIN_ITEMS:
         raise OptionError(
             f"Expected at least {MIN_FIT} labeled items to fit on and {MIN_ITEMS} others to test on, but "
@@ -252,7 +275,10 @@ def _check_number(n_items: int, options: DebiasOptions) -> int:
 def divide_items(
     tables: ProbeTables, n_fit: int, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Divide items into those to fit on and those that judge; items of one cluster stay together.
+    """Divide items at random into those to fit on and those that judge.
+
+    Items of one cluster are in the same part, because one of them would give the answers to the
+    others away.
 
     Args:
         tables: The items.
@@ -263,22 +289,22 @@ def divide_items(
         Rows of both parts, each in the order of the data.
     """
     ids = tables.column(ORIGINAL, "id")
-    units = tables.units
-    if units is None:
-        units = np.arange(len(ids))
-    # The rows of each cluster; an independent item is a separate cluster.
-    rows_by_unit: dict[int, list[int]] = {}
-    for row, unit in enumerate(units.tolist()):
-        rows_by_unit.setdefault(unit, []).append(row)
+    clusters = tables.units
+    # An independent item is a cluster of its own.
+    if clusters is None:
+        clusters = np.arange(len(ids))
+    rows_by_cluster: dict[int, list[int]] = {}
+    for row, cluster in enumerate(clusters.tolist()):
+        rows_by_cluster.setdefault(cluster, []).append(row)
 
-    def draw(rows: list[int]) -> float:
-        """Return a number that depends on the seed and the first id of a unit, in any order of the data."""
+    def draw_rank(rows: list[int]) -> float:
+        """Draw a number for a cluster, which does not depend on the order of the data."""
         first_id = min(str(ids[row]) for row in rows)
         return float(item_rng(seed, f"debias {first_id}").random())
 
-    # Items of one cluster know each other's answers, so that none may judge a fit of another.
+    # Whole clusters are taken in random order until there are enough items.
     fit_rows: list[int] = []
-    for rows in sorted(rows_by_unit.values(), key=draw):
+    for rows in sorted(rows_by_cluster.values(), key=draw_rank):
         if len(fit_rows) >= n_fit:
             break
         fit_rows.extend(rows)
@@ -304,8 +330,18 @@ def read_question_scores(tables: ProbeTables) -> QuestionScores:
 def _fit_position_corrections(
     items: Any, fit: QuestionScores, ask: Any, *, is_joint: bool
 ) -> tuple[dict[str, PriorCorrection], dict[str, str]]:
-    """Return the corrections of the two papers, and the reasons for those that do not apply."""
-    # The papers ask for one letter of a list that all items share.
+    """Fit the corrections of two papers, which estimate a prior of each position.
+
+    Args:
+        items: Table of the N items to fit on.
+        fit: Their scores.
+        ask: Function that scores choices; see `_ask`.
+        is_joint: Whether the model sees all choices of an item at once.
+
+    Returns:
+        Method -> correction: "positions" (PriDe) and "content_free" (contextual calibration). Method
+        -> reason why it does not apply.
+    """
     reason = ""
     if not is_joint:
         reason = "The model scores each choice alone, so that a position cannot have a prior."
@@ -313,20 +349,22 @@ def _fit_position_corrections(
         reason = "The items have different numbers of choices."
     if reason:
         return {}, {"positions": reason, "content_free": reason}
-    places, _, answers = ask_in_orders(items, functools.partial(ask, name="orders"))
+    orders, _, answers = ask_in_orders(items, functools.partial(ask, name="orders"))
     observed = check_ragged(answers.logits, scores="logits").values
-    # Order, item and position become item, order and position.
-    table = observed.reshape(len(places), len(fit), -1).transpose(1, 0, 2)
+    # The answers are sorted by order, item and position, and the fit takes item, order and position.
+    scores_by_order = observed.reshape(len(orders), len(fit), -1)
+    scores_by_item = scores_by_order.transpose(1, 0, 2)
 
-    # The choices of the items, after questions that say nothing.
+    # The choices of all items are scored after each question that says nothing.
     content_free = []
-    for number, text in enumerate(CONTENT_FREE):
-        answers = ask(
-            [text] * len(fit), items["choices"][:], items["id"][:], name=f"content_free_{number}"
-        )
-        content_free.append(np.array(list(check_ragged(answers.logits, scores="logits"))))
+    choices = items["choices"][:]
+    ids = items["id"][:]
+    for number, question in enumerate(CONTENT_FREE):
+        answers = ask([question] * len(fit), choices, ids, name=f"content_free_{number}")
+        logits = check_ragged(answers.logits, scores="logits")
+        content_free.append(np.array(list(logits)))
     corrections = {
-        "positions": fit_position_prior(table),
+        "positions": fit_position_prior(scores_by_item),
         "content_free": fit_content_free_prior(content_free),
     }
     return corrections, {}

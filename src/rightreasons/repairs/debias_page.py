@@ -49,18 +49,34 @@ def describe_correction(correction: PriorCorrection) -> str:
 
 
 def list_comparison(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield the answers without and with the correction per item, with paired tests."""
+    """Yield a row per figure: its name, without and with the correction per item, and a p-value.
+
+    A share beyond chance is a ratio of two means, and a calibration error is no mean: neither has a
+    paired test.
+    """
     original = m.before
     corrected = m.after
-    accuracies = (original.accuracy, corrected.accuracy)
-    yield "accuracy", *accuracies, corrected.accuracy_test.p_value
-    # The judge of the rule.
-    shares = (original.kept, corrected.kept)
-    yield "answers kept with another question", *shares, corrected.kept_test.p_value
-    # A share beyond chance is a ratio of two means, which has no paired test.
+    # Both tests are paired: they are about the same items with and without the correction.
+    yield (
+        "accuracy",
+        original.accuracy,
+        corrected.accuracy,
+        corrected.accuracy_test.p_value,
+    )
+    # The acceptance rule is about this figure.
+    yield (
+        "answers kept with another question",
+        original.kept,
+        corrected.kept,
+        corrected.kept_test.p_value,
+    )
     yield "the same, beyond chance", original.beyond_chance, corrected.beyond_chance, None
-    errors = (Estimate(original.calibration_error), Estimate(corrected.calibration_error))
-    yield "calibration error", *errors, None
+    yield (
+        "calibration error",
+        Estimate(original.calibration_error),
+        Estimate(corrected.calibration_error),
+        None,
+    )
 
 
 def list_methods(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
@@ -127,24 +143,24 @@ DEBIAS = Question(
 
 def write_debias_page(m: DebiasResult) -> None:
     """Write index.html and audit.json into the folder of a correction; `gate` reads the latter."""
-    # Model and items are those of an audit, so that its record describes them.
     context = m.context
     answer = DEBIAS.answer(m, context.resampling.level, split=context.primary.name)
     outcome = Outcome(DEBIAS.name, DEBIAS.title, "answered", "", answer)
+    # The record describes model and items as that of an audit.
     settings = context.settings.to_dict()
     subject = digest_value([context.model_fingerprint, context.primary.fingerprint, settings])
     record = make_record(context, [outcome], settings, {}, subject, None)
-    say = DEBIAS.prose.of(m=m, record=record)
-    # The finding continues the short name of the model.
-    name = short_name(context.source.name)
-    # A page about a single question begins with it.
+    prose = DEBIAS.prose.of(m=m, record=record)
+    # The finding of the page continues the name of the model.
+    model_name = short_name(context.source.name)
     page = Page(
-        title=f"Answer priors of {name}",
+        title=f"Answer priors of {model_name}",
+        # The page is about this question only.
         heading=DEBIAS.title,
-        facts=say.pairs("facts"),
+        facts=prose.pairs("facts"),
         outcomes=[outcome],
-        made=say.pairs("made"),
-        subject=name,
+        made=prose.pairs("made"),
+        subject=model_name,
         is_correction=True,
     )
     write_proof(m.out, page, record)

@@ -8,7 +8,7 @@ point. What is drawn depends on the seed and the number of the source text alone
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,22 +106,31 @@ def edit_items(
             weights=weigh_items(items, labels, words),
         )
 
-    write = _choose_writer(labels, items, words, method, growth, seed)
+    insertion_rates: list[float] = []
+    if method == "insert":
+        insertion_rates = _measure_rates(items, labels, words)
+    # "in_place" writes one version, and "swap" as many as the set may grow by.
+    n_versions = 1
+    if method == "swap":
+        n_versions = min(len(words.goals), 1 + int(growth))
+    editor = _Editor(labels, words, method, seed, insertion_rates, n_versions)
     edited: list[Text] = []
     sources: list[int] = []
-    names: list[str] = []
+    edit_names: list[str] = []
     for row, item in enumerate(items):
-        for name, text in write(row, item):
-            # A word that was all of a text leaves nothing that a model could read.
+        for name, text in editor.write_versions(row, item):
+            # If a text consists of the words only, nothing is left that a model could read.
             if not all(map(str.strip, text)):
                 continue
+            if text == item:
+                name = UNCHANGED
             edited.append(text)
             sources.append(row)
-            names.append(UNCHANGED if text == item else name)
+            edit_names.append(name)
     return EditedItems(
         items=edited,
         sources=np.array(sources, dtype=np.int64),
-        edits=names,
+        edits=edit_names,
         method=method,
         weights=np.ones(len(edited)),
     )
@@ -144,68 +153,78 @@ def _check_method(method: str, words: SpuriousWords, growth: float) -> None:
         raise OptionError(f"Expected `growth` of at least 0, but got {growth}.", option="growth")
 
 
-Writer = Callable[[int, Text], list[tuple[str, Text]]]
-"""Returns the versions of a text: what was done, and the text."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Editor:
+    """Writes the edited versions of training texts by one method.
 
+    Attributes:
+        labels: (N,) labels of the texts.
+        words: Words that are no reasons.
+        method: Any method of `METHODS` but "weights".
+        seed: Seed of what is drawn.
+        insertion_rates: For "insert", the chance of each label with which a text without a word gets
+            one; () for other methods.
+        n_versions: Number of versions of a text with a word.
+    """
 
-def _choose_writer(
-    labels: Labels,
-    items: Sequence[Text],
-    words: SpuriousWords,
-    method: str,
-    growth: float,
-    seed: int,
-) -> Writer:
-    """Return the function that writes the versions of a text."""
-    # A closure keeps what is computed once for all texts, such as the rates of insertions.
-    if method == "remove":
-        return lambda row, item: [("removed", words.remove(item))]
-    if method == "normalize":
-        return lambda row, item: [("normalized", _normalize(item, words))]
-    if method == "insert":
-        rates = _measure_rates(items, labels, words)
+    labels: Labels
+    words: SpuriousWords
+    method: str
+    seed: int
+    insertion_rates: Sequence[float] = ()
+    n_versions: int = 1
 
-        def insert(row: int, item: Text) -> list[tuple[str, Text]]:
-            """Return an item that has none of the words with one of them, at the rate of its label."""
-            rng = item_rng(seed, f"insert {row}")
-            has_word = words.predict_label(item) != NO_LABEL
-            if has_word or rng.random() >= rates[int(labels[row])]:
-                return [(UNCHANGED, item)]
-            goal = int(rng.choice(words.goals))
-            return [("inserted", words.insert(item, goal, rng))]
+    def write_versions(self, row: int, item: Text) -> list[tuple[str, Text]]:
+        """Return (name of the edit, edited text) of each version of a text, given its row."""
+        if self.method == "remove":
+            return [("removed", self.words.remove(item))]
+        if self.method == "normalize":
+            return [("normalized", _normalize(item, self.words))]
+        has_word = self.words.predict_label(item) != NO_LABEL
+        if self.method == "insert":
+            # A text that has a word already gets no other one.
+            return [(UNCHANGED, item)] if has_word else self._insert(row, item)
+        return self._swap(row, item) if has_word else [(UNCHANGED, item)]
 
-        return insert
-
-    # One version in place, or the original's number and as many copies as the set may grow by.
-    n_versions = 1
-    if method == "swap":
-        n_versions = min(len(words.goals), 1 + int(growth))
-
-    def swap(row: int, item: Text) -> list[tuple[str, Text]]:
-        """Return versions of an item, each with the words of another label."""
-        if words.predict_label(item) == NO_LABEL:
+    def _insert(self, row: int, item: Text) -> list[tuple[str, Text]]:
+        """Insert a word of a random label into a text, with the chance of the text's own label."""
+        rng = item_rng(self.seed, f"insert {row}")
+        if rng.random() >= self.insertion_rates[int(self.labels[row])]:
             return [(UNCHANGED, item)]
-        # Each version has the words of a label that is drawn without regard to the text's own. So every label's words
-        # stand in texts of every label equally often, however few versions there are.
-        rng = item_rng(seed, f"swap {row}")
-        goals = np.sort(rng.permutation(words.goals)[:n_versions])
-        return [("swapped", words.exchange(item, goal)) for goal in goals.tolist()]
+        goal = int(rng.choice(self.words.goals))
+        return [("inserted", self.words.insert(item, goal, rng))]
 
-    return swap
+    def _swap(self, row: int, item: Text) -> list[tuple[str, Text]]:
+        """Write versions of a text, each with the words of another label.
+
+        These labels are drawn without regard to the text's own. So the words of every label are in
+        texts of all labels equally often, however few versions there are.
+        """
+        rng = item_rng(self.seed, f"swap {row}")
+        goals = np.sort(rng.permutation(self.words.goals)[: self.n_versions])
+        return [("swapped", self.words.exchange(item, goal)) for goal in goals.tolist()]
 
 
 def _measure_rates(items: Sequence[Text], labels: Labels, words: SpuriousWords) -> list[float]:
     """Return, for each label, the chance with which a text without a word gets one.
 
-    Afterwards every label has a word in as large a share of its texts as the label that has most.
+    Afterwards, all labels have a word in about the same share of their texts: the largest share that
+    a label has now.
+
+    Args:
+        items: N texts.
+        labels: (N,) labels of the texts.
+        words: Words that are no reasons.
     """
     has_word = np.array([words.predict_label(item) != NO_LABEL for item in items])
-    # A label without texts would divide by zero, and gets no words.
+    # A label without texts must not divide by zero.
     n_texts = np.maximum(np.bincount(labels, minlength=words.n_classes), 1)
-    shares = np.bincount(labels[has_word], minlength=words.n_classes) / n_texts
-    # A share s becomes the largest share m if a text without a word gets one with the chance (m - s) / (1 - s).
-    remaining = np.maximum(1 - shares, 1e-9)
-    rates: list[float] = ((shares.max() - shares) / remaining).tolist()
+    n_with_word = np.bincount(labels[has_word], minlength=words.n_classes)
+    shares = n_with_word / n_texts
+    # A share s becomes the largest share m if a text without a word gets one with the chance
+    # (m - s) / (1 - s).
+    remaining_shares = np.maximum(1 - shares, 1e-9)
+    rates: list[float] = ((shares.max() - shares) / remaining_shares).tolist()
     return rates
 
 
@@ -223,18 +242,24 @@ def weigh_items(items: Sequence[Text], labels: Labels, words: SpuriousWords) -> 
 
     \[ w = \frac{P(c) P(y)}{P(c, y)} \]
 
-    for a text whose words predict c and whose label is y. A cell without texts stays empty.
+    for a text whose words predict c and whose label is y. Weights cannot fill a cell (c, y) without
+    texts, which is another reason why they rarely repair a model.
+
+    Args:
+        items: N texts.
+        labels: (N,) labels of the texts.
+        words: Words that are no reasons.
 
     Returns:
         (N,) weights of mean 1, as far as no cell is empty.
     """
     predicted = np.array([words.predict_label(item) for item in items])
     weights = np.ones(len(items))
+    # Texts without a word are a cell as well.
     for cue in np.unique(predicted).tolist():
         for label in range(words.n_classes):
             is_cell = (predicted == cue) & (labels == label)
-            # A weight cannot fill a cell without texts: another reason why weights rarely repair.
             if is_cell.any():
-                expected = (predicted == cue).mean() * (labels == label).mean()
-                weights[is_cell] = expected / is_cell.mean()
+                expected_share = (predicted == cue).mean() * (labels == label).mean()
+                weights[is_cell] = expected_share / is_cell.mean()
     return weights

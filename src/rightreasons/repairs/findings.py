@@ -114,8 +114,12 @@ class Findings:
         return str(result["data"]["swaps"].get("training_digest", ""))
 
     def find_share(self, words: Collection[str]) -> float:
-        """Return the largest share that a feature of these words decides; 0 if the report names none of them."""
-        # The features are sorted by their shares. A list with other words says less about these.
+        """Return the largest share of predictions that a named feature of some words decides.
+
+        A feature that consists of these words only comes first. If there is none, it is a list
+        that contains some of them; 0 if the report names none of the words.
+        """
+        # The features are sorted by their shares, the largest first.
         for feature in self.features:
             if feature.words and set(feature.words) <= set(words):
                 return feature.deciding_share
@@ -196,34 +200,39 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
 
 
 def _find_pair_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the share that the strongest pair with each word decides."""
-    shares: dict[str, float] = {}
-    for row in pairs:
-        share = round(float(row["effect"]["deciding_share"]), 4)
-        for word in row["words"]:
-            shares[word] = max(share, shares.get(word, share))
-    return shares
+    """Return word -> largest share of predictions that a pair with the word decides.
+
+    Args:
+        pairs: Pairs in audit.json, each with its `words` and its `effect`.
+    """
+    share_by_word: dict[str, float] = {}
+    for pair in pairs:
+        share = round(float(pair["effect"]["deciding_share"]), 4)
+        for word in pair["words"]:
+            # Shares may be negative, so that 0 is no initial value.
+            share_by_word[word] = max(share, share_by_word.get(word, share))
+    return share_by_word
 
 
 def list_features(swaps: Mapping[str, Any]) -> Iterator[NamedFeature]:
     """Yield the features that decide more than their margins allow, each once.
 
     Args:
-        swaps: What audit.json holds of the swaps: "tests", "pairs", and "judged".
+        swaps: The results of the swaps in audit.json: "tests" and "pairs", rows of effects, and
+            "judged", name of a feature -> judgment, such as "spurious".
     """
-    seen = set()
-    # By name, as the report judges features.
-    judged = swaps["judged"]
-    # The strongest pair stands among the tests and among the pairs.
+    judgment_by_name = swaps["judged"]
+    listed = set()
+    # The strongest pair is among the tests and among the pairs.
     for row in (*swaps["tests"], *swaps["pairs"]):
         identity = (row["test"], row["name"])
-        if row["decision"]["level"] not in DECISIVE or identity in seen:
+        if row["decision"]["level"] not in DECISIVE or identity in listed:
             continue
-        seen.add(identity)
+        listed.add(identity)
         yield NamedFeature(
             name=row["name"],
             test=row["test"],
             words=tuple(row["words"]),
             deciding_share=float(row["effect"]["deciding_share"]),
-            is_spurious=judged.get(row["name"]) == "spurious",
+            is_spurious=judgment_by_name.get(row["name"]) == "spurious",
         )

@@ -156,17 +156,24 @@ def read_labeled_report(report: str | os.PathLike[str]) -> LabeledReport:
 def _select_labeled(
     audit: Mapping[str, Any], predictions: Predictions, rows: NDArray[np.intp]
 ) -> LabeledReport:
-    """Return the labeled items with the labels that the model contradicts."""
+    """Return the labeled items of a report, with the labels that the model contradicts.
+
+    Args:
+        audit: Content of audit.json.
+        predictions: The items with their scores.
+        rows: Rows of the labeled items.
+    """
     items = predictions.items
     labels = predictions.labels[rows]
-    probabilities = softmax(np.asarray(predictions.logits, dtype=np.float64)[rows])
-    # The sheet lists the labels that the report disputes, by the same rule.
+    logits = np.asarray(predictions.logits, dtype=np.float64)
+    probabilities = softmax(logits[rows])
     return LabeledReport(
         audit=audit,
         ids=tuple(predictions.ids[row] for row in rows),
         texts=tuple(" / ".join(items[row]) for row in rows),
         labels=labels,
         probabilities=probabilities,
+        # The rule is the one by which the report disputes labels.
         disputed=find_disputed_labels(probabilities, labels),
     )
 
@@ -233,14 +240,29 @@ def write_label_sheet(
 
 
 def _make_disputed_row(labeled: LabeledReport, row: int) -> tuple[str, ...]:
-    """Return the cells of a disputed label."""
-    given_label = int(labeled.labels[row])
-    suggested = int(labeled.predictions[row])
-    given_share = labeled.probabilities[row, given_label]
-    suggested_share = labeled.probabilities[row, suggested]
+    """Return the cells of `SHEET_COLUMNS` for a disputed label.
+
+    Args:
+        labeled: The labeled items of a report.
+        row: Row of the item among them.
+    """
     names = labeled.label_names
-    reason = f"the model gives {names[suggested]} {suggested_share:.1%} and {names[given_label]} {given_share:.1%}"
-    return labeled.ids[row], labeled.texts[row], names[given_label], names[suggested], reason, "?"
+    given_label = int(labeled.labels[row])
+    suggested_label = int(labeled.predictions[row])
+    given_probability = labeled.probabilities[row, given_label]
+    suggested_probability = labeled.probabilities[row, suggested_label]
+    reason = (
+        f"the model gives {names[suggested_label]} {suggested_probability:.1%} and "
+        f"{names[given_label]} {given_probability:.1%}"
+    )
+    return (
+        labeled.ids[row],
+        labeled.texts[row],
+        names[given_label],
+        names[suggested_label],
+        reason,
+        "?",
+    )
 
 
 def read_label_sheet(
@@ -263,22 +285,22 @@ def read_label_sheet(
     path = Path(file)
     sheet = read_sheet(path, (ITEM_COLUMN, "given label", "decision"))
     label_by_id = dict(zip(labeled.ids, labeled.labels.tolist(), strict=True))
-    # Every row is checked, also one that nobody has decided yet: a changed sheet is refused as a whole.
     decisions: dict[str, int | None] = {}
-    for number, cells in enumerate(sheet, FIRST_LINE):
-        line = f"line {number} of {path.name}"
+    for line_number, cells in enumerate(sheet, FIRST_LINE):
+        line = f"line {line_number} of {path.name}"
         item_id = cells[ITEM_COLUMN]
-        # Another report numbers and labels its items in another way.
         given_label = cells["given label"]
-        text = cells["decision"]
+        # Rows without a decision are checked, too: they show that the sheet is that of another
+        # report, which may have other items under the same ids.
         label = label_by_id.get(item_id)
         if label is None or labeled.label_names[label] != given_label:
             raise ValueError(
                 f"Expected an item of the report with its given label in {line}, but got {format_value(item_id)} with "
                 f"{format_value(given_label)}."
             )
-        if text not in NOT_REVIEWED:
-            decisions[item_id] = _parse_decision(text, label, labeled.label_names, line)
+        decision = cells["decision"]
+        if decision not in NOT_REVIEWED:
+            decisions[item_id] = _parse_decision(decision, label, labeled.label_names, line)
     if not decisions:
         raise ValueError(
             f"Expected decisions in {path.name}, but every decision is open: replace “?”."
@@ -330,43 +352,47 @@ def measure_review(
     """
     labeled = read_labeled_report(report)
     row_by_id = {item_id: row for row, item_id in enumerate(labeled.ids)}
-    disputed = set(labeled.disputed.tolist())
-    # Disputed labels are reviewed more often than the others, so the two kinds are counted apart.
-    # Whether a label is disputed -> the change of each reviewed item.
+    disputed_rows = set(labeled.disputed.tolist())
+    # Disputed labels and controls are counted separately, because disputed ones are reviewed far
+    # more often. Both mappings are from whether a label is disputed.
     changes: dict[bool, list[float]] = {True: [], False: []}
-    n_wrong = {True: 0, False: 0}
-    for item_id, label in decisions.items():
+    n_incorrect = {True: 0, False: 0}
+    for item_id, reviewed_label in decisions.items():
         row = row_by_id[item_id]
-        is_disputed = row in disputed
+        is_disputed = row in disputed_rows
         given_label = int(labeled.labels[row])
         prediction = int(labeled.predictions[row])
-        n_wrong[is_disputed] += label != given_label
+        n_incorrect[is_disputed] += reviewed_label != given_label
         change = 0.0
-        if label is not None:
-            change = float(prediction == label) - float(prediction == given_label)
+        if reviewed_label is not None:
+            change = float(prediction == reviewed_label) - float(prediction == given_label)
         changes[is_disputed].append(change)
 
-    # The accuracy of the report, which both kinds of labels enter by their numbers.
     n_items = len(labeled.ids)
+    n_disputed = len(disputed_rows)
     n_correct = int((labeled.predictions == labeled.labels).sum())
     accuracy = estimate_share(n_correct, n_items, resampling)
-    share = len(disputed) / n_items
-    # What is corrected no longer counts; the controls stand for all labels that nobody disputed.
-    open_share = (len(disputed) - len(changes[True])) / n_items
-    wrong_disputed = estimate_share(n_wrong[True], len(changes[True]), resampling)
-    wrong_controls = estimate_share(n_wrong[False], len(changes[False]), resampling)
-    change_disputed = _estimate_change(changes[True], resampling)
-    change_controls = _estimate_change(changes[False], resampling)
+    disputed_share = n_disputed / n_items
+    # The controls represent all labels that are not disputed, whether they were reviewed or not.
+    control_share = 1 - disputed_share
+    # Reviewed labels are corrected, so that only disputed ones without a review remain incorrect.
+    open_share = (n_disputed - len(changes[True])) / n_items
+    wrong_disputed = estimate_share(n_incorrect[True], len(changes[True]), resampling)
+    wrong_controls = estimate_share(n_incorrect[False], len(changes[False]), resampling)
+    disputed_change = _estimate_change(changes[True], resampling)
+    control_change = _estimate_change(changes[False], resampling)
     return LabelReview(
         n_items=n_items,
-        n_disputed=len(disputed),
+        n_disputed=n_disputed,
         n_reviewed=len(decisions),
         wrong_disputed=wrong_disputed,
         wrong_controls=wrong_controls,
         accuracy=accuracy or Estimate(None),
-        accuracy_change=_add_estimates((share, change_disputed), (1 - share, change_controls)),
-        incorrect=_add_estimates((share, wrong_disputed), (1 - share, wrong_controls)),
-        remaining=_add_estimates((open_share, wrong_disputed), (1 - share, wrong_controls)),
+        accuracy_change=_add_estimates(
+            (disputed_share, disputed_change), (control_share, control_change)
+        ),
+        incorrect=_add_estimates((disputed_share, wrong_disputed), (control_share, wrong_controls)),
+        remaining=_add_estimates((open_share, wrong_disputed), (control_share, wrong_controls)),
     )
 
 
@@ -379,7 +405,17 @@ def _estimate_change(values: Sequence[float], resampling: Resampling) -> Estimat
 
 
 def _add_estimates(*terms: tuple[float, Estimate | None]) -> Estimate | None:
-    """Return the weighted sum of independent figures with intervals; None if one of them is undefined."""
+    """Return the weighted sum of independent estimates, with an interval.
+
+    The distances of the ends of the interval from the sum are those of the terms, added as squares
+    (Zou and Donner 2008).
+
+    Args:
+        *terms: (weight, estimate) of each term.
+
+    Returns:
+        The sum; None if a term has no value or no interval.
+    """
     value = 0.0
     low_squares = 0.0
     high_squares = 0.0
@@ -387,11 +423,11 @@ def _add_estimates(*terms: tuple[float, Estimate | None]) -> Estimate | None:
     for weight, estimate in terms:
         if estimate is None or estimate.value is None:
             return None
-        value += weight * estimate.value
-        level = estimate.level
-        # Without an interval a figure would seem exact.
+        # An estimate without an interval must not be taken for an exact one.
         if estimate.low is None or estimate.high is None:
             return None
+        value += weight * estimate.value
+        level = estimate.level
         low_squares += (weight * (estimate.value - estimate.low)) ** 2
         high_squares += (weight * (estimate.high - estimate.value)) ** 2
     return Estimate(
@@ -453,10 +489,19 @@ def write_label_issues(
 
 
 def _find_data_label(dataset: Mapping[str, Any], class_name: str) -> int:
-    """Return the number in the data of a class of the model."""
-    # Data and model may number and name the classes differently.
-    for number, name in enumerate(dataset["label_names"]):
-        if dataset["label_classes"].get(name) == class_name:
+    """Return the number by which the data has a class of the model.
+
+    Data and model may number and name the classes differently.
+
+    Args:
+        dataset: Description of the data in audit.json, which maps its labels to classes.
+        class_name: Name of the class in the model.
+
+    Raises:
+        ValueError: If no label of the data is this class.
+    """
+    for number, label_name in enumerate(dataset["label_names"]):
+        if dataset["label_classes"].get(label_name) == class_name:
             return number
     raise ValueError(
         f"Expected a label of the data for the class {class_name!r}, but the data has "

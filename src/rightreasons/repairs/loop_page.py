@@ -74,31 +74,40 @@ def describe_failed(m: Loop) -> str:
 
 
 def contrast_shares(m: Loop) -> tuple[Estimate | None, Estimate | None]:
-    """Return the main figure before and after; None for a figure that a bar cannot show."""
-    # A gap may be negative, and a bar begins at 0.
+    """Return the main figure before and after the correction, for the bars of the first screen.
+
+    A figure is None if its interval begins below 0, as that of a gap may: a bar begins at 0.
+    """
     shares: list[Estimate | None] = []
     for estimate in (m.main.original, m.main.corrected):
-        low = estimate.value if estimate.low is None else estimate.low
-        is_share = low is not None and low >= 0
-        shares.append(estimate if is_share else None)
+        # An estimate without an interval is a point of the scale.
+        low = estimate.low
+        if low is None:
+            low = estimate.value
+        if low is not None and low >= 0:
+            shares.append(estimate)
+        else:
+            shares.append(None)
     return shares[0], shares[1]
 
 
 def make_question(kind: LoopKind) -> Question:
-    """Return the section of the page of a kind of loop, and what audit.json holds of it."""
-    # The kinds differ in their sentences alone: a reader of one page can read them all.
+    """Return the question that the page of a kind of loop answers.
+
+    All kinds have the same figures, rules and parts. They differ in their title and in the sentences
+    of the template.
+    """
     return Question(
         name=kind,
         title=TITLES[kind],
         prose=prose(__file__, describe_failed=describe_failed),
         figures=(
             make_decision_figure("accepted", lambda m: m.accepted, SOURCE),
-            # Those of the first figure, whatever the kind.
             Figure("corrected", lambda m: m.main.corrected, SOURCE),
             Figure("original", lambda m: m.main.original, SOURCE),
         ),
         headlines=("corrected", "original"),
-        # Nothing to correct is neither a success nor a failure.
+        # If there is nothing to correct, the correction is neither a success nor a failure.
         verdict=(
             Rule("good", "accepted", lambda m: m.accepted),
             Rule("neutral", "nothing", lambda m: m.accepted is None),

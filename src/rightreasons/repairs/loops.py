@@ -198,21 +198,31 @@ def _get_p_value(tests: Mapping[str, PairedTest], key: str) -> float | None:
 def _list_recalibration_criteria(
     report: RecalibrationReport, original: Mapping[str, Estimate], corrected: Mapping[str, Estimate]
 ) -> tuple[Criterion, ...]:
-    """Return the conditions under which a recalibration is accepted."""
-    test = report.tests["ece"]
-    # Without an interval the change may be chance.
-    change = 0.0
-    if test.interval is not None:
-        change = test.interval.high
+    """Return the conditions under which a recalibration is accepted.
+
+    The calibration error must have been worth a correction, and must fall significantly. Accuracy
+    and AUROC may fall a little: a constant confidence would be calibrated, and useless.
+
+    Args:
+        report: The recalibration, with paired tests of its changes.
+        original: Key -> figure before.
+        corrected: Key -> figure after.
+    """
+    error_test = report.tests["ece"]
+    # Without an interval the change may be due to chance, and the condition is not met.
+    largest_error_change = 0.0
+    if error_test.interval is not None:
+        largest_error_change = error_test.interval.high
+    accuracy_gain = report.tests["accuracy"].difference
     criteria = [
         require_at_least("error", original["ece"].low or 0.0, MIN_ERROR),
-        require_below("error_change", change, 0.0),
-        require_at_least("accuracy", report.tests["accuracy"].difference, -MAX_ACCURACY_LOSS),
+        require_below("error_change", largest_error_change, 0.0),
+        require_at_least("accuracy", accuracy_gain, -MAX_ACCURACY_LOSS),
     ]
+    # The AUROC is undefined if all predictions are correct.
     if "auroc" in original and "auroc" in corrected:
-        # A constant confidence is calibrated, and says nothing about any item.
-        gain = (corrected["auroc"].value or 0.0) - (original["auroc"].value or 0.0)
-        criteria.append(require_at_least("auroc", gain, -MAX_AUROC_LOSS))
+        auroc_gain = (corrected["auroc"].value or 0.0) - (original["auroc"].value or 0.0)
+        criteria.append(require_at_least("auroc", auroc_gain, -MAX_AUROC_LOSS))
     return tuple(criteria)
 
 
@@ -314,36 +324,44 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
             "judge."
         )
     changes = []
-    # The setting that decides comes first; the others keep their order.
-    rows = sorted(outcome.list_changes(), key=lambda row: row[0] != HELD_OUT)
-    for setting, original, corrected in rows:
+    # The setting that decides comes first; the sort keeps the order of the others.
+    settings = sorted(outcome.list_changes(), key=lambda change: change[0] != HELD_OUT)
+    for setting, old_score, new_score in settings:
         name = f"G, {SETTING_NAMES[setting]}"
-        changes.append(
-            Change(name, Estimate(original), Estimate(corrected), best.p_values[setting])
-        )
-    # Both models are scored on the same independent items, if their runs are finished.
-    loss = 0.0
+        p_value = best.p_values[setting]
+        changes.append(Change(name, Estimate(old_score), Estimate(new_score), p_value))
+    # Both models are scored on the same independent items, if these runs are finished.
+    accuracy_gain = 0.0
     if best.iid_score is not None and baseline.iid_score is not None:
-        loss = best.iid_score - baseline.iid_score
-        scores = (Estimate(baseline.iid_score), Estimate(best.iid_score))
-        changes.append(Change("accuracy on independent data", *scores, best.p_values.get("iid")))
-    old_score = best.scores[HELD_OUT] - outcome.change
-    n_worse = len(best.negative_transfer)
-    # A gain that may be chance is none; a loss counts in any case.
-    gain = outcome.change if outcome.is_significant else min(outcome.change, 0.0)
+        accuracy_gain = best.iid_score - baseline.iid_score
+        change = Change(
+            "accuracy on independent data",
+            Estimate(baseline.iid_score),
+            Estimate(best.iid_score),
+            best.p_values.get("iid"),
+        )
+        changes.append(change)
+    old_held_out_score = best.scores[HELD_OUT] - outcome.change
+    # A gain that may be chance does not count, and a loss counts in any case.
+    held_out_gain = outcome.change
+    if not outcome.is_significant:
+        held_out_gain = min(outcome.change, 0.0)
+    # A functionality that became worse shows that the training harmed what the model could do.
+    n_functionalities = len(outcome.scores.functionalities)
+    worse_share = len(best.negative_transfer) / n_functionalities
     return Loop(
         kind="learning",
         subject=outcome.model,
         data=outcome.suite,
         task="classification",
         correction=f"{best.configuration} by {best.method}, seed {best.seed}",
-        n_items=len(outcome.scores.functionalities),
+        n_items=n_functionalities,
         changes=tuple(changes),
         criteria=(
-            require_at_least("failed", 1 - old_score, MIN_FAILED),
-            require_above("gain", gain, 0.0),
-            require_at_least("accuracy", loss, -MAX_ACCURACY_LOSS),
-            require_at_most("worse", n_worse / len(outcome.scores.functionalities), 0.0),
+            require_at_least("failed", 1 - old_held_out_score, MIN_FAILED),
+            require_above("gain", held_out_gain, 0.0),
+            require_at_least("accuracy", accuracy_gain, -MAX_ACCURACY_LOSS),
+            require_at_most("worse", worse_share, 0.0),
         ),
     )
 
@@ -376,13 +394,15 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
             "judge the correction.",
             option="sheet",
         )
-    original = review.accuracy
     changes = [Change("incorrect labels", incorrect, remaining)]
     if review.accuracy_change is not None:
-        corrected = (original.value or 0.0) + (review.accuracy_change.value or 0.0)
-        changes.append(Change(f"accuracy of {model}", original, Estimate(corrected)))
-    # The estimate alone would let few controls pass by luck.
-    high = remaining.value if remaining.high is None else remaining.high
+        old_accuracy = review.accuracy.value or 0.0
+        new_accuracy = old_accuracy + (review.accuracy_change.value or 0.0)
+        changes.append(Change(f"accuracy of {model}", review.accuracy, Estimate(new_accuracy)))
+    # The interval is judged as well: by the estimate alone, a few controls could pass by luck.
+    remaining_high = remaining.high
+    if remaining_high is None:
+        remaining_high = remaining.value
     return Loop(
         kind="labels",
         subject=data,
@@ -394,6 +414,6 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
         criteria=(
             require_at_least("incorrect", incorrect.low or 0.0, MIN_ERROR),
             require_at_most("remaining", remaining.value or 0.0, MAX_INCORRECT),
-            require_at_most("remaining_high", high or 0.0, MAX_INCORRECT_HIGH),
+            require_at_most("remaining_high", remaining_high or 0.0, MAX_INCORRECT_HIGH),
         ),
     )

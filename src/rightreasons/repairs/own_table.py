@@ -64,10 +64,13 @@ class OwnTable:
         columns = {}
         for name, values in self.columns.items():
             columns[name] = select_rows(values, sources)
-        columns.update(zip(self.text_columns, texts, strict=True))
-        # A table that is repaired again keeps the ids of the texts that it began with.
-        columns.setdefault(SOURCE_COLUMN, select_rows(ids, sources))
+        for name, edited_texts in zip(self.text_columns, texts, strict=True):
+            columns[name] = edited_texts
+        # A table that is repaired a second time keeps the ids of the texts before the first repair.
+        if SOURCE_COLUMN not in columns:
+            columns[SOURCE_COLUMN] = select_rows(ids, sources)
         columns[EDIT_COLUMN] = list(edits)
+        # Copies of one text must not have the same id.
         id_column = self.names.get("id")
         if id_column is not None:
             columns[id_column] = _number_repeats(columns[id_column])
@@ -75,10 +78,11 @@ class OwnTable:
 
 
 def open_own_table(train: Any, ids: Sequence[str], *, n_texts: int = 1, **source: Any) -> OwnTable:
-    """Open training texts under the names that their owner gave the columns.
+    """Open training texts with all their columns, under the names that their owner gave them.
 
     Args:
-        train: What `open_training_split` opens.
+        train: A file, a folder, a data set of the hub, or a table in memory, as
+            `open_training_split` takes it.
         ids: N ids of the texts that are to be edited; others are left out.
         n_texts: Texts of an item, 2 for pairs.
         **source: Further options of `load_data`, such as `text_column`.
@@ -87,33 +91,39 @@ def open_own_table(train: Any, ids: Sequence[str], *, n_texts: int = 1, **source
     from rightreasons.io.tables import open_source_rows
 
     splits = open_source_rows(train, **source)
-    rows = splits[choose_training_split(splits)]
-    # Rows without a label, or without words, were left out when the texts were read.
-    row_by_id = {name: row for row, name in enumerate(rows.ids)}
-    selected = []
-    for name in ids:
-        selected.append(row_by_id[name])
-    columns = _select_columns(rows.table, rows.names.get("label", ""), np.array(selected))
-    names = dict(rows.names)
-    for common in TEXT_COLUMNS[:n_texts]:
-        # A text that was joined of several columns gets one for itself, so that none of these is lost.
-        if common not in names:
-            names[common] = _find_free_name(common, columns)
-            columns[names[common]] = [""] * len(selected)
+    opened = splits[choose_training_split(splits)]
+    # Rows without a label or without words were left out when the texts were read.
+    row_by_id = {item_id: row for row, item_id in enumerate(opened.ids)}
+    rows = np.array(list(map(row_by_id.__getitem__, ids)))
+    label_column = opened.names.get("label", "")
+    columns = _select_columns(opened.table, label_column, rows)
+    names = dict(opened.names)
+    for common_name in TEXT_COLUMNS[:n_texts]:
+        # A text that was joined from several columns gets a column of its own, so that none of
+        # these is overwritten.
+        if common_name not in names:
+            names[common_name] = _find_free_name(common_name, columns)
+            columns[names[common_name]] = [""] * len(rows)
     return OwnTable(columns, names)
 
 
 def _select_columns(
     table: datasets.Dataset, label: str, rows: NDArray[np.int64]
 ) -> dict[str, list[Any]]:
-    """Return all columns of some rows, labels by name if the table has names for them."""
+    """Return the values of some rows, by column.
+
+    Args:
+        table: The table.
+        label: Name of the column of labels; "" for none. If it is a ClassLabel, its values are the
+            names of the classes, because a csv file cannot store them.
+        rows: (M,) rows.
+    """
     columns = {}
     for name in table.column_names:
         columns[name] = select_rows(table[name][:], rows)
-    # A file does not keep what the numbers of a ClassLabel stand for.
-    label_names = getattr(table.features.get(label), "names", None)
-    if label_names is not None:
-        columns[label] = select_rows(label_names, np.array(columns[label]))
+    class_names = getattr(table.features.get(label), "names", None)
+    if class_names is not None:
+        columns[label] = select_rows(class_names, np.array(columns[label]))
     return columns
 
 
@@ -130,15 +140,22 @@ def _find_free_name(name: str, columns: Mapping[str, Any]) -> str:
 
 
 def _number_repeats(ids: Sequence[Any]) -> list[Any]:
-    """Return ids of which each further copy has a number; without copies, they stay what they are."""
+    """Return unique ids: of equal ones, all but the first get a number.
+
+    Without repeats, the ids keep their type. Otherwise, they are texts.
+
+    Example:
+        >>> _number_repeats(["a", "b", "a"]), _number_repeats([7, 8])
+        (['a', 'b', 'a-2'], [7, 8])
+    """
     if len(set(ids)) == len(ids):
         return list(ids)
     counts: dict[str, int] = {}
     numbered: list[Any] = []
-    # A column has one type, and numbered copies are texts.
-    for name in map(str, ids):
-        counts[name] = counts.get(name, 0) + 1
-        numbered.append(name)
-        if counts[name] > 1:
-            numbered[-1] = f"{name}-{counts[name]}"
+    for item_id in map(str, ids):
+        counts[item_id] = counts.get(item_id, 0) + 1
+        if counts[item_id] == 1:
+            numbered.append(item_id)
+        else:
+            numbered.append(f"{item_id}-{counts[item_id]}")
     return numbered

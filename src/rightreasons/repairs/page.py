@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator
 from typing import Any, cast
@@ -52,7 +53,7 @@ CRITERION_NAMES = {
 
 
 def verified(m: RepairResult) -> Verification:
-    """Return the verification, without which there is no page."""
+    """Return the verification of a repair, for the type checker: only a verified repair has a page."""
     return cast("Verification", m.verification)
 
 
@@ -67,51 +68,59 @@ def name_words(m: RepairResult) -> str:
 
 
 def lend(m: RepairResult) -> float:
-    """Return the accuracy that the words lent the first model, on texts like the audited ones."""
-    # Negative if the words mislead more often than they help.
+    """Return by how much the words raised the accuracy of the first model on texts like the audited ones.
+
+    It is negative if the words mislead more often than they help.
+    """
     reading = verified(m).before
     return (reading.unchanged.value or 0.0) - (reading.removed.value or 0.0)
 
 
 def cost(m: RepairResult) -> float:
-    """Return the accuracy that the repair costs on texts like the audited ones."""
-    # Negative if the repaired model is better, as after a shortcut that mostly misled.
-    verification = verified(m)
-    return (verification.before.unchanged.value or 0.0) - (
-        verification.after.unchanged.value or 0.0
-    )
+    """Return by how much the repair lowers the accuracy on texts like the audited ones.
+
+    It is negative if the repaired model is better, as after a shortcut that mostly misled.
+    """
+    old_accuracy = verified(m).before.unchanged.value or 0.0
+    new_accuracy = verified(m).after.unchanged.value or 0.0
+    return old_accuracy - new_accuracy
 
 
 def list_accuracies(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield the accuracy on each version of the items, before and after."""
+    """Yield a row for each version of the items: its name, the accuracies before and after, a p-value.
+
+    Without the first model, the report has its accuracy on the unchanged items only.
+    """
     verification = verified(m)
-    for name in VERSIONS:
-        accuracy = getattr(verification.before, name)
-        # Of a first model that is not at hand, only the accuracy on the items as they are is paired.
+    for version in VERSIONS:
+        old_accuracy = getattr(verification.before, version)
+        new_accuracy = getattr(verification.after, version)
         p_value = None
-        if name in verification.tests:
-            p_value = verification.tests[name].p_value
-        elif name == "removed":
-            accuracy = Estimate(None)
-        label = "unchanged" if name == "unchanged" else f"words {name}"
-        yield label, accuracy, getattr(verification.after, name), p_value
+        if version in verification.tests:
+            p_value = verification.tests[version].p_value
+        elif version == "removed":
+            # The accuracy that takes the place of a missing one is of other items.
+            old_accuracy = Estimate(None)
+        name = "unchanged"
+        if version != "unchanged":
+            name = f"words {version}"
+        yield name, old_accuracy, new_accuracy, p_value
 
 
 def list_shares(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield what the words decide, and the calibration error without them, before and after."""
-    verification = verified(m)
-    # A row that falls to zero by the edit itself, the association in the training texts, is not among them.
+    """Yield two figures before and after: the share that the words decide, and the calibration error.
+
+    The association of the words in the training texts is not among them: the edit removes it, which
+    shows nothing about the model.
+    """
+    old_reading, new_reading = verified(m).readings
+    yield "predictions that the words decide", old_reading.decided, new_reading.decided
+    # The error is None, and shown as a dash, if the first model is not at hand.
     yield (
-        "predictions that the words decide",
-        verification.before.decided,
-        verification.after.decided,
+        "calibration error without the words",
+        Estimate(old_reading.calibration_error),
+        Estimate(new_reading.calibration_error),
     )
-    # Unknown if the first model is not at hand.
-    errors = (
-        Estimate(verification.before.calibration_error),
-        Estimate(verification.after.calibration_error),
-    )
-    yield "calibration error without the words", *errors
 
 
 def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
@@ -123,70 +132,84 @@ def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
 
 
 def list_edited_texts(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield training texts before and after the edit."""
+    """Yield the first edited training texts: name of the edit, label, text before and after."""
     edited = m.edited
+    # The labels are those of the edited texts, which are those of their sources.
     labels = m.training.name_labels()
     is_edited = np.array(edited.edits) != UNCHANGED
     for row in np.flatnonzero(is_edited)[:N_TEXTS].tolist():
-        original = m.originals[int(edited.sources[row])]
-        yield edited.edits[row], labels[row], " / ".join(original), " / ".join(edited.items[row])
+        source_row = int(edited.sources[row])
+        original_text = " / ".join(m.originals[source_row])
+        edited_text = " / ".join(edited.items[row])
+        yield edited.edits[row], labels[row], original_text, edited_text
 
 
 def list_swaps(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield audited items with the words swapped, and what both models predict."""
+    """Yield audited items with the words swapped, and how the predictions of both models change.
+
+    They are items whose prediction by the first model changes with the swap. If this model is not at
+    hand, they are any items with the words, and its prediction after the swap is "?".
+
+    Yields:
+        The item, the swapped item, the label, and a change such as "negative → positive" for the
+        first and for the repaired model.
+    """
     verification = verified(m)
     names = m.findings.label_names
-    original, swapped = verification.predictions[0]
-    # The items whose prediction the words decided are those that the repair is about.
-    decided = np.flatnonzero(original != swapped)
-    if not verification.has_first_model:
-        decided = verification.list_swapped(m.findings.items)
-    for index in decided[:N_TEXTS].tolist():
+    # Items whose prediction the words decided show best what the repair changed.
+    if verification.has_first_model:
+        original, swapped = verification.predictions[0]
+        indices = np.flatnonzero(original != swapped)
+    else:
+        indices = verification.list_swapped(m.findings.items)
+    for index in indices[:N_TEXTS].tolist():
         row = int(verification.rows[index])
         changes = []
+        # (2, 2) labels before and after the swap, of the first and of the repaired model.
         for label, swapped_label in verification.predictions[:, :, index].tolist():
-            # Nobody knows what a first model that is not at hand would have made of the swap.
             swapped_name = "?" if swapped_label < 0 else names[swapped_label]
             changes.append(f"{names[label]} → {swapped_name}")
         item = " / ".join(m.findings.items[row])
-        text = " / ".join(verification.swapped[index])
-        yield item, text, names[m.findings.labels[row]], *changes
+        swapped_item = " / ".join(verification.swapped[index])
+        yield item, swapped_item, names[m.findings.labels[row]], *changes
 
 
 def show_pair(m: RepairResult) -> tuple[Example, ...]:
-    """Return an item with the words swapped as both models read it: one that the repair corrects, if there is one."""
+    """Return an item with the words swapped, as the first and as the repaired model read it.
+
+    It is the first item that only the repaired model classifies correctly. () if there is none, as
+    after a failed repair, or if the first model is not at hand.
+    """
     verification = verified(m)
     if not verification.has_first_model:
         return ()
     labels = m.findings.labels[verification.rows]
-    old_labels, new_labels = verification.predictions[:, 1, :]
-    corrected = np.flatnonzero((old_labels != labels) & (new_labels == labels))
-    # A repair that failed corrects no item, and the page shows none.
-    if not len(corrected):
+    old_predictions, new_predictions = verification.predictions[:, 1, :]
+    is_corrected = (old_predictions != labels) & (new_predictions == labels)
+    # A repair that failed may correct no item.
+    if not is_corrected.any():
         return ()
-    index = int(corrected[0])
-    names = m.findings.label_names
+    # The verified items are a part of the audited ones, whose rows differ.
+    index = int(np.flatnonzero(is_corrected)[0])
     row = int(verification.rows[index])
-    text = verification.swapped[index][0]
-    marks = _mark_swapped_words(text, m.findings.items[row][0])
-    examples = []
-    for predicted, note in (
-        (old_labels, "With the words swapped, before the repair."),
-        (new_labels, "With the words swapped, after the repair."),
-    ):
-        examples.append(
-            Example(
-                id=str(m.findings.ids[row]),
-                text=text,
-                text_pair=" ".join(verification.swapped[index][1:]),
-                label=names[labels[index]],
-                prediction=names[int(predicted[index])],
-                confidence=None,
-                note=note,
-                marks=marks,
-            )
-        )
-    return tuple(examples)
+    names = m.findings.label_names
+    text, *second_texts = verification.swapped[index]
+    example = Example(
+        id=str(m.findings.ids[row]),
+        text=text,
+        text_pair=" ".join(second_texts),
+        label=names[labels[index]],
+        prediction=names[int(old_predictions[index])],
+        confidence=None,
+        note="With the words swapped, before the repair.",
+        marks=_mark_swapped_words(text, m.findings.items[row][0]),
+    )
+    repaired_example = dataclasses.replace(
+        example,
+        prediction=names[int(new_predictions[index])],
+        note="With the words swapped, after the repair.",
+    )
+    return example, repaired_example
 
 
 def _mark_swapped_words(text: str, original: str) -> tuple[Mark, ...]:
@@ -275,35 +298,47 @@ def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
     answer = REPAIR.answer(m, resampling.level, split=primary)
     outcome = Outcome(REPAIR.name, REPAIR.title, "answered", "", answer)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    say = REPAIR.prose.of(m=m, created=created, version=rightreasons.__version__)
-    name = short_name(m.findings.model_name)
-    # The page begins with the name of the model that was repaired, as its earlier report does.
+    prose = REPAIR.prose.of(m=m, created=created, version=rightreasons.__version__)
+    # The finding continues the name of the model, as in the report before the repair.
+    model_name = short_name(m.findings.model_name)
+    heading = f"{model_name}, not repaired"
+    if m.repaired:
+        heading = f"{model_name}, repaired"
     page = Page(
-        title=f"Repair of {name}",
-        heading=f"{name}, repaired" if m.repaired else f"{name}, not repaired",
-        facts=say.pairs("facts"),
+        title=f"Repair of {model_name}",
+        heading=heading,
+        facts=prose.pairs("facts"),
         outcomes=[outcome],
-        made=say.pairs("made"),
-        subject=name,
+        made=prose.pairs("made"),
+        subject=model_name,
         is_correction=True,
     )
     write_proof(m.out, page, make_record(m, outcome, created))
 
 
 def make_record(m: RepairResult, outcome: Outcome, created: str) -> dict[str, Any]:
-    """Return what audit.json holds: the audit that was repaired, with the repair as its only question."""
-    # Model and data are those of the earlier audit, so that a reader finds it.
+    """Return the content of audit.json: that of the earlier audit, with the repair as its only question.
+
+    Args:
+        m: The repair.
+        outcome: The answer to the question whether the model is repaired.
+        created: Time of the repair.
+    """
     audit = dict(m.findings.audit)
     data = dict(audit["dataset"])
-    # The predictions stay in the earlier report.
+    # The files of predictions stay in the folder of the earlier report.
     data["splits"] = [{**split, "predictions": None} for split in data["splits"]]
-    settings = {"report": str(m.findings.folder), "method": m.edited.method}
+    settings = {
+        "report": str(m.findings.folder),
+        "method": m.edited.method,
+        "words": list(m.words.labels),
+    }
     return {
         **audit,
         "rightreasons": rightreasons.__version__,
         "created": created,
         "dataset": data,
-        "settings": {**settings, "words": list(m.words.labels)},
+        "settings": settings,
         "answers": None,
         "questions": [outcome.to_dict()],
     }

@@ -76,21 +76,22 @@ def make_plan(
     """List the words that decide and are in the training texts, with what is known about each.
 
     Args:
-        findings: What the audit named.
+        findings: The features that the audit named.
         training: Training texts.
         judged: Word -> judgment; the words that are judged "no" are listed whether an audit named them or not.
 
     Returns:
-        The words: those that nobody has judged first, and of these the pairs, by the share that they decide.
+        At most `MAX_WORDS` words: those that nobody has judged first, and of these the pairs, by the
+        share that they decide.
     """
-    naming = _find_naming_features(findings)
-    texts_by_word = _collect_texts(training, [*naming, *judged])
-    # A word of the audited texts alone cannot be edited in the training texts.
+    feature_by_word = _find_naming_features(findings)
+    texts_by_word = _collect_texts(training, [*feature_by_word, *judged])
+    # Only a word of the training texts can be edited in them.
     words = list(filter(texts_by_word.get, texts_by_word))
     rows = []
     for word, label in training.label_words(words).labels.items():
         texts = texts_by_word[word]
-        feature = naming.get(word, NO_FEATURE)
+        feature = feature_by_word.get(word, NO_FEATURE)
         row = PlannedWord(
             word=word,
             predicts=training.label_names[label],
@@ -103,25 +104,31 @@ def make_plan(
         rows.append(row)
 
     def rank(row: PlannedWord) -> tuple[bool, int, float, str]:
-        feature = naming.get(row.word, NO_FEATURE)
-        # What waits for a person comes first, and a pair before the lists, which name many words.
-        return row.reason != "?", len(feature.words), -feature.deciding_share, row.word
+        """Return a key that is smaller for words that a person should judge first."""
+        feature = feature_by_word.get(row.word, NO_FEATURE)
+        is_judged = row.reason != "?"
+        # A pair comes before the lists, which name many words.
+        return is_judged, len(feature.words), -feature.deciding_share, row.word
 
+    # A person would not judge hundreds of words.
     rows.sort(key=rank)
     return rows[:MAX_WORDS]
 
 
 def _find_naming_features(findings: Findings) -> dict[str, NamedFeature]:
-    """Return, for each word that an audit named, the smallest feature with it, the strongest of equal ones."""
-    # A pair says more about its words than a list of all words that decide.
+    """Return word -> feature by which an audit named it.
+
+    If several features contain the word, it is the one with the fewest words, and of these the one
+    that decides most: a pair says more about its words than a list of all words that decide.
+    """
     features = sorted(
         findings.features, key=lambda feature: (len(feature.words), -feature.deciding_share)
     )
-    naming: dict[str, NamedFeature] = {}
+    feature_by_word: dict[str, NamedFeature] = {}
     for feature in features:
         for word in feature.words:
-            naming.setdefault(word, feature)
-    return naming
+            feature_by_word.setdefault(word, feature)
+    return feature_by_word
 
 
 def _collect_texts(training: TrainingSet, words: Iterable[str]) -> dict[str, list[str]]:
@@ -173,17 +180,24 @@ def read_plan(file: Path) -> dict[str, Judgment]:
 
 
 def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
-    """Return the sentence for a report whose words nobody has judged."""
+    """Return the error message for a report whose words nobody has judged.
+
+    It ends in an option for the command line that names the words of the first pair or list.
+
+    Args:
+        rows: The words of the plan, those to judge first.
+        file: The plan.
+    """
     unjudged = [row for row in rows if row.reason == "?"]
-    # The first rows are of one pair or list. A longer line would invite to call every word no reason.
-    words = []
+    # Words of one pair or list have the same share. If more words were named, a reader might call
+    # all of them no reasons without looking.
+    first_words = []
     for row in unjudged[:MAX_WORDS_IN_SENTENCE]:
         if row.named_share == unjudged[0].named_share:
-            words.append(row.word)
-    # The line can be pasted.
-    line = shlex.join(["--not-reasons", ",".join(words)])
+            first_words.append(row.word)
+    option = shlex.join(["--not-reasons", ",".join(first_words)])
     return (
         f"Expected a person's judgment of the words that decide, but there is none: {file} lists {len(unjudged)} words "
         "with three texts each. Write `reason: no` for words that are no reasons and repeat the command, or name "
-        f"them, as in {line}"
+        f"them, as in {option}"
     )

@@ -106,12 +106,22 @@ class CorrectedAnswers:
 
 
 def correct_answers(scores: QuestionScores, correction: PriorCorrection) -> CorrectedAnswers:
-    """Return the answers of a model with a correction."""
+    """Apply a correction to scores, and return the selected choices.
+
+    Args:
+        scores: Scores of N items with their question, without it, and with another one.
+        correction: The correction. Without effect, it is `NO_CORRECTION`.
+    """
     corrected = correction.correct_rows(scores.question, scores.no_question)
-    # The choices are the same with another question, and so is their prior.
-    other_rows = correction.correct_rows(scores.other_question, scores.no_question)
-    error = calibration_error(list(corrected.softmax()), scores.labels, n_bins=N_BINS).ece
-    return CorrectedAnswers(corrected.argmax(), other_rows.argmax(), float(error))
+    # With another question, an item has the same choices, and so the same prior.
+    corrected_other = correction.correct_rows(scores.other_question, scores.no_question)
+    probabilities = list(corrected.softmax())
+    error = calibration_error(probabilities, scores.labels, n_bins=N_BINS).ece
+    return CorrectedAnswers(
+        answers=corrected.argmax(),
+        other_answers=corrected_other.argmax(),
+        calibration_error=float(error),
+    )
 
 
 def measure_effect(
@@ -169,15 +179,20 @@ def list_correction_criteria(
     """Return the conditions under which a correction is recommended.
 
     None of them looks at the answers without a question, which the correction ties by construction.
+
+    Args:
+        original: The model without a correction.
+        corrected: The model with the correction.
     """
-    # The estimate alone would call noise a prior.
-    independent = original.beyond_chance.low or 0.0
-    # The whole interval of the change must be below 0.
-    interval = corrected.kept_test.interval
-    change = corrected.kept_test.difference if interval is None else interval.high
-    gain = corrected.accuracy_test.difference
+    # The low end of the interval: by the estimate alone, noise could pass for a prior.
+    prior_share = original.beyond_chance.low or 0.0
+    # The high end of the interval: the whole change must be below 0.
+    kept_change = corrected.kept_test.difference
+    if corrected.kept_test.interval is not None:
+        kept_change = corrected.kept_test.interval.high
+    accuracy_gain = corrected.accuracy_test.difference
     return (
-        require_at_least("prior", independent, MIN_DECIDED),
-        require_below("kept", change, 0.0),
-        require_at_least("accuracy", gain, -MAX_ACCURACY_LOSS),
+        require_at_least("prior", prior_share, MIN_DECIDED),
+        require_below("kept", kept_change, 0.0),
+        require_at_least("accuracy", accuracy_gain, -MAX_ACCURACY_LOSS),
     )

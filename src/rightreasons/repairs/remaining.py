@@ -25,7 +25,7 @@ def find_remaining(
     """Return the features that decide more than their margins allow in a repaired model, the largest first.
 
     The repaired texts offer the candidates, as in an audit with these training texts. The repaired words are left out:
-    they are verified apart, and together.
+    they are verified separately.
 
     Args:
         scorer: The repaired model.
@@ -35,21 +35,26 @@ def find_remaining(
         options: Budget, level and seed.
     """
     # The repaired model may have its classes in another order than the audited one.
-    names = list(scorer.label_names)
-    class_of = np.array([names.index(name) for name in findings.label_names])
+    class_names = list(scorer.label_names)
+    class_of_label = np.array([class_names.index(name) for name in findings.label_names])
     training = TrainingTexts(
         list_columns(repaired.items),
-        class_of[repaired.labels],
-        len(names),
+        class_of_label[repaired.labels],
+        len(class_names),
         segmenter=repaired.segmenter,
+        # Words that are called reasons are in no list of candidates.
         reasons=words.labels,
     )
 
-    # Both models are asked about the same items, in the same order of draws.
     columns = list_columns(findings.items)
-    pairs = columns[1] if len(columns) > 1 else None
-    scores = scorer.predict(columns[0], text_pairs=pairs, progress=False)
-    gold = np.where(findings.labels >= 0, class_of[np.maximum(findings.labels, 0)], -1)
+    second_texts = None
+    if len(columns) > 1:
+        second_texts = columns[1]
+    scores = scorer.predict(columns[0], text_pairs=second_texts, progress=False)
+    # -1 is no index: unlabeled items are mapped as the label 0, and then set to -1 again.
+    is_labeled = findings.labels >= 0
+    classes = class_of_label[np.maximum(findings.labels, 0)]
+    gold = np.where(is_labeled, classes, -1)
     measured = measure_swaps(
         scorer,
         columns,
@@ -61,9 +66,9 @@ def find_remaining(
         budget=options.budget,
         progress=False,
     )
-    # The strongest pair of words stands among the tests and among the pairs.
-    rows = dict.fromkeys([*measured.rows, *measured.pairs])
-    decisive = [row for row in rows if row.is_decisive]
+    # The strongest pair of words is among the tests and among the pairs.
+    effects = dict.fromkeys([*measured.rows, *measured.pairs])
+    decisive = [effect for effect in effects if effect.is_decisive]
     return tuple(sorted(decisive, key=lambda row: -row.effect.deciding_share))
 
 

@@ -83,18 +83,27 @@ def is_estimator(model: Any) -> bool:
 
 
 def fit_clone(model: Any, training: TrainingSet, weights: NDArray[np.float64]) -> Any:
-    """Fit a new estimator with the same parameters; the given one stays as it is."""
-    # An estimator has the labels as it was given them: names, or numbers.
+    """Fit a new estimator with the same parameters; the given one is not changed.
+
+    Args:
+        model: An estimator or a pipeline of scikit-learn.
+        training: Repaired training texts.
+        weights: (M,) weight of each text.
+    """
+    # The classes are names or numbers, whichever the estimator was fitted with.
     labels = np.asarray(model.classes_)[training.labels]
     texts = list_columns(training.items)[0]
-    fitted = _clone(model)
-    # Not every estimator takes weights, so they are given only if they say something.
+    estimator = _clone(model)
+    # Not every estimator takes weights, so they are passed only if they differ.
     if (weights == 1).all():
-        return fitted.fit(texts, labels)
-    # A pipeline hands weights to its last step under the name of that step.
-    steps = getattr(fitted, "steps", None)
-    name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
-    return fitted.fit(texts, labels, **{name: weights})
+        return estimator.fit(texts, labels)
+    argument = "sample_weight"
+    steps = getattr(estimator, "steps", None)
+    if steps:
+        # A pipeline passes weights to its last step by the name of that step.
+        last_step_name, _ = steps[-1]
+        argument = f"{last_step_name}__sample_weight"
+    return estimator.fit(texts, labels, **{argument: weights})
 
 
 def _clone(model: Any) -> Any:

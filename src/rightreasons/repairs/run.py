@@ -221,18 +221,27 @@ class _Repair:
     def run(
         self, accepted: Sequence[str], judged: dict[str, Judgment], judge: Judge | None
     ) -> RepairResult:
-        """Edit, train and search in rounds, and verify the last model."""
+        """Edit, train and search in rounds, and verify the last model.
+
+        Each round edits the original texts by all words so far. It offers new words that decide in
+        the retrained model, of which those that are no reasons are edited in the next round.
+
+        Args:
+            accepted: Words that are no reasons.
+            judged: Word -> judgment, the accepted words included.
+            judge: Returns whether a new word is no reason; None to edit no new word.
+        """
         rounds: list[Round] = []
         while True:
             words = self.training.label_words(accepted)
-            # Both checks come before anything that takes long.
+            # A repair that cannot succeed is refused before the training, which takes long.
             check_other_signal(self.training, words)
             versions = self._write_versions(words)
-            before = self._read_before(words, versions)
+            old_answers = self._read_before(words, versions)
             result = self._run_round(words)
             candidates = list_new_words(result.remaining, list(judged))
             rounds.append(Round(tuple(result.words.labels), tuple(candidates)))
-            # Only what somebody calls no reason is edited. The other words are listed for a person.
+            # Without a judge, candidates are only listed for a person.
             additions = []
             if judge is not None:
                 additions = [word for word in candidates if judge(word)]
@@ -241,7 +250,8 @@ class _Repair:
             accepted = [*result.words.labels, *additions]
             judged = judged | dict.fromkeys(additions, "no")
 
-        plan = make_plan(self.findings, self.training, judged | dict.fromkeys(candidates, "?"))
+        judgments = judged | dict.fromkeys(candidates, "?")
+        plan = make_plan(self.findings, self.training, judgments)
         result = dataclasses.replace(
             result,
             plan=tuple(plan),
@@ -251,14 +261,13 @@ class _Repair:
         # A model that only its owner can train is verified by a later call, with `after`.
         if result.model is None:
             return result
-        # Texts that an edit made are training texts, too: the repaired model may not be tested on them.
+        # An edit may have made a training text of an audited item, on which the repaired model must
+        # not be tested.
         indices = versions.find_unseen(result.training.items)
         versions = versions.take(indices)
+        new_answers = read_versions(self._open(result.model), versions)
         verification = verify(
-            versions,
-            before.take(indices),
-            read_versions(self._open(result.model), versions),
-            self.options.resampling,
+            versions, old_answers.take(indices), new_answers, self.options.resampling
         )
         return dataclasses.replace(result, verification=verification)
 
@@ -307,7 +316,11 @@ class _Repair:
         )
 
     def _read_before(self, words: SpuriousWords, versions: Versions) -> Answers | ReportedAnswers:
-        """Ask the first model, or its report; refuse a repair of words that decide nearly nothing."""
+        """Return the answers of the first model to the audited items, or else what its report says.
+
+        Raises:
+            OptionError: If the words decide hardly any predictions, or the report does not name them.
+        """
         if self.scorer is None:
             return self._read_report(words, versions)
         answers = read_versions(self.scorer, versions)
@@ -322,7 +335,11 @@ class _Repair:
         return answers
 
     def _read_report(self, words: SpuriousWords, versions: Versions) -> ReportedAnswers:
-        """Return what the report says of its model, which is not at hand."""
+        """Return what the report says about its model, which cannot be queried again.
+
+        Raises:
+            OptionError: If the report names none of the words.
+        """
         share = self.findings.find_share(words.labels)
         if not share:
             raise OptionError(
@@ -330,10 +347,10 @@ class _Repair:
                 f"be asked again, but it does not name {enumerate_words(words)}.",
                 option="not_reasons",
             )
-        has_words = [
-            item != stripped
-            for item, stripped in zip(versions.original, versions.removed, strict=True)
-        ]
+        # An item has a word if removing the words changes it.
+        has_words = []
+        for item, item_without_words in zip(versions.original, versions.removed, strict=True):
+            has_words.append(item != item_without_words)
         return ReportedAnswers(
             labels=versions.labels,
             original=self.findings.predicted[versions.rows],

@@ -71,12 +71,14 @@ class TrainingSet:
             ValueError: If a word is no single token, or is in no text.
         """
         training = self.word_counts
-        n_texts = np.maximum(np.bincount(self.labels, minlength=len(self.label_names)), 1)
-        labels: dict[str, int] = {}
+        n_classes = len(self.label_names)
+        # A label without texts must not divide by zero.
+        n_texts = np.maximum(np.bincount(self.labels, minlength=n_classes), 1)
+        label_by_word: dict[str, int] = {}
         for name in words:
             word = self._check_word(name)
-            # A word of either text of a pair counts for both.
-            counts = np.zeros(len(self.label_names), dtype=np.int64)
+            # (K,) number of texts of each label with the word, in either text of a pair.
+            counts = np.zeros(n_classes, dtype=np.int64)
             for column in range(self.n_columns):
                 index = training.index.get((column, word))
                 if index is not None:
@@ -87,9 +89,9 @@ class TrainingSet:
                     f"{format_value(name)}.",
                     option="not_reasons",
                 )
-            # By the share of each label's texts, so that a frequent label has no advantage.
-            labels[word] = int((counts / n_texts).argmax())
-        return SpuriousWords(labels, len(self.label_names), self.segmenter)
+            # The share of each label's texts is compared, so that a frequent label has no advantage.
+            label_by_word[word] = int((counts / n_texts).argmax())
+        return SpuriousWords(label_by_word, n_classes, self.segmenter)
 
     def _check_word(self, name: str) -> str:
         """Return a word in lower case; refuse what is several tokens, which no swap could exchange for one."""
@@ -148,24 +150,23 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
         ValueError: If there are several splits and none named train, or the labels are not the model's.
     """
     table = open_training_split(train, **source)
-    names = table.features["label"].names
-    class_of = match_labels(names, label_names).class_of
-    # The classes are numbered as in the texts, and not as in the model.
-    numbers = np.array(table["label"][:], dtype=np.int64)
-    rows = np.flatnonzero(numbers >= 0)
+    data_label_names = table.features["label"].names
+    class_of_label = match_labels(data_label_names, label_names).class_of
+    data_labels = np.array(table["label"][:], dtype=np.int64)
+    labeled_rows = np.flatnonzero(data_labels >= 0)
 
-    ids = select_rows(table["id"][:], rows)
-    # One text, or two for pairs.
-    texts = []
+    ids = select_rows(table["id"][:], labeled_rows)
+    # One column of texts, or two for pairs.
+    columns = []
     for name in TEXT_COLUMNS:
         if name in table.column_names:
-            texts.append(select_rows(table[name][:], rows))
-    items: list[Text] = list(zip(*texts, strict=True))
+            columns.append(select_rows(table[name][:], labeled_rows))
+    items: list[Text] = list(zip(*columns, strict=True))
     return TrainingSet(
-        table=open_own_table(train, ids, n_texts=len(texts), **source),
+        table=open_own_table(train, ids, n_texts=len(columns), **source),
         ids=ids,
         items=items,
-        labels=class_of[numbers[rows]],
+        labels=class_of_label[data_labels[labeled_rows]],
         label_names=tuple(label_names),
         segmenter=Segmenter(itertools.chain.from_iterable(items)),
         digest=digest_texts(table),

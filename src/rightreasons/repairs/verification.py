@@ -116,11 +116,14 @@ class Verification:
         return "swapped" in self.tests
 
     def list_swapped(self, items: Sequence[Text]) -> NDArray[np.intp]:
-        """Return the indices of the verified items that the swap changes, given the audited items."""
+        """Return the indices of the verified items that the swap changes.
+
+        Args:
+            items: All audited items, of which the verified ones are some.
+        """
         is_changed = []
-        # The verified items are some of the audited ones.
-        for row, text in zip(self.rows.tolist(), self.swapped, strict=True):
-            is_changed.append(items[row] != text)
+        for row, swapped_item in zip(self.rows.tolist(), self.swapped, strict=True):
+            is_changed.append(items[row] != swapped_item)
         return np.flatnonzero(is_changed)
 
     @property
@@ -263,20 +266,22 @@ def verify(
     Returns:
         The verification.
     """
-    # The same items, so that the items that both models get right or wrong say nothing.
+    # McNemar's test is paired: items that both models classify correctly, or incorrectly, say
+    # nothing. A report has the first model's answers to unchanged items only.
     tests = {}
-    for name, is_correct in before.correct.items():
-        tests[name] = mcnemar(after.correct[name], is_correct)
-    readings = before.summarize(resampling), after.summarize(resampling)
-    # The order is that of the page: before, after.
-    predictions = [[before.original, before.swapped], [after.original, after.swapped]]
+    for version, was_correct in before.correct.items():
+        tests[version] = mcnemar(after.correct[version], was_correct)
+    old_reading = before.summarize(resampling)
+    new_reading = after.summarize(resampling)
+    # (2, 2, N) of both models, for the unchanged and for the swapped items.
+    predictions = np.array([[before.original, before.swapped], [after.original, after.swapped]])
     return Verification(
-        readings=readings,
+        readings=(old_reading, new_reading),
         tests=tests,
-        criteria=list_criteria(*readings),
+        criteria=list_criteria(old_reading, new_reading),
         rows=versions.rows,
         swapped=versions.swapped,
-        predictions=np.array(predictions),
+        predictions=predictions,
     )
 
 
@@ -319,15 +324,17 @@ class Answers:
         )
 
     def summarize(self, resampling: Resampling) -> Reading:
-        """Return the accuracies and the share that the words decide."""
-        correct = self.correct
-        # With the words, a model that follows a shortcut is confident and right: the error would
-        # hide it.
+        """Return the accuracy on each version, the share that the words decide, and a calibration error.
+
+        The error is that on the items without the words: with them, a model that follows a shortcut
+        is confident and correct, which would hide it.
+        """
+        is_correct = self.correct
         error = calibration_error(self.logits, self.labels, n_bins=N_BINS, scores="logits")
         return Reading(
-            unchanged=_estimate(correct["unchanged"], resampling),
-            removed=_estimate(correct["removed"], resampling),
-            swapped=_estimate(correct["swapped"], resampling),
+            unchanged=_estimate(is_correct["unchanged"], resampling),
+            removed=_estimate(is_correct["removed"], resampling),
+            swapped=_estimate(is_correct["swapped"], resampling),
             decided=self.measure_decided(resampling),
             calibration_error=float(error.ece),
         )
@@ -369,18 +376,18 @@ class ReportedAnswers:
         )
 
     def summarize(self, resampling: Resampling) -> Reading:
-        """Return the accuracies, of items that have none of the words in place of those without them.
+        """Return the figures that are known about a first model that is not at hand.
 
-        If too few items have none of the words, the share of the most frequent label takes the place: a repaired model
-        must be better than that.
+        Its accuracy without the words is that on the items that have none of them. If these are too
+        few, it is the share of the most frequent label: a repaired model must be better than that.
         """
         is_correct = self.original == self.labels
-        # Not the same items, but the same model where the words cannot help it.
-        others = is_correct[~self.has_words]
-        if len(others) >= MIN_ITEMS:
-            removed = _estimate(others, resampling)
+        is_correct_without_words = is_correct[~self.has_words]
+        if len(is_correct_without_words) >= MIN_ITEMS:
+            removed = _estimate(is_correct_without_words, resampling)
         else:
-            removed = Estimate(float(np.bincount(self.labels).max() / len(self.labels)))
+            most_frequent_share = np.bincount(self.labels).max() / len(self.labels)
+            removed = Estimate(float(most_frequent_share))
         return Reading(
             unchanged=_estimate(is_correct, resampling),
             removed=removed,
@@ -391,8 +398,8 @@ class ReportedAnswers:
 
 
 def read_versions(model: Any, versions: Versions) -> Answers:
-    """Ask a model about the items as they are, without the words, and with the words swapped."""
-    # All at once: most items have none of the words, and are the same in all versions.
+    """Query a model with the items as they are, without the words, and with the words swapped."""
+    # One call for all versions: most items have none of the words, and equal items are scored once.
     items = [*versions.original, *versions.swapped, *versions.removed]
     logits = score_items(model, items, versions.label_names)
     n_items = len(versions.original)
@@ -425,24 +432,33 @@ def score_items(
 ) -> NDArray[np.float64]:
     """Return the (N, K) logits of a model for items, with the classes in the given order.
 
-    Equal items are asked about once.
+    Equal items are scored once.
+
+    Args:
+        model: A classifier.
+        items: N items, each a tuple of one or two texts.
+        label_names: K names of the classes.
 
     Raises:
         ValueError: If the model has other classes.
     """
     check_classes(model, label_names)
-    names = list(model.label_names)
-    row_by_item: dict[Text, int] = {}
+    index_by_item: dict[Text, int] = {}
     for item in items:
-        row_by_item.setdefault(item, len(row_by_item))
-    columns = list_columns(list(row_by_item))
-    texts = columns[0]
-    pairs = columns[1] if len(columns) > 1 else None
-    logits = np.asarray(predict(model, texts, text_pairs=pairs, progress=False).logits)
+        index_by_item.setdefault(item, len(index_by_item))
+    columns = list_columns(list(index_by_item))
+    second_texts = None
+    if len(columns) > 1:
+        second_texts = columns[1]
+    scores = predict(model, columns[0], text_pairs=second_texts, progress=False)
+    distinct_logits = np.asarray(scores.logits)
 
-    rows = [row_by_item[item] for item in items]
-    classes = [names.index(name) for name in label_names]
-    return np.asarray(logits[np.ix_(rows, classes)], dtype=np.float64)
+    rows = [index_by_item[item] for item in items]
+    # The model may have its classes in another order.
+    model_names = list(model.label_names)
+    classes = [model_names.index(name) for name in label_names]
+    logits = distinct_logits[rows][:, classes]
+    return np.asarray(logits, dtype=np.float64)
 
 
 def _estimate(flags: NDArray[np.bool_], resampling: Resampling) -> Estimate:
@@ -464,16 +480,22 @@ def list_criteria(before: Reading, after: Reading) -> tuple[Criterion, ...]:
         ...     read(0.83, 0.83, 0.83, 0.00), read(0.85, 0.59, 0.30, 0.60))]
         [True, False]
     """
-    # What the model knew without the words is the measure: the words' own share is no loss.
-    lent = before.removed.value or 0.0
-    gap = abs((after.swapped.value or 0.0) - (after.removed.value or 0.0))
+    # The repaired model is compared with the first one without the words: the accuracy that the
+    # words added to it is no loss.
+    old_accuracy = before.removed.value or 0.0
+    accuracy = after.unchanged.value or 0.0
+    accuracy_without_words = after.removed.value or 0.0
+    accuracy_swapped = after.swapped.value or 0.0
+    gap = abs(accuracy_swapped - accuracy_without_words)
     decided = after.decided.value or 0.0
-    # The estimate alone would let few items pass by luck.
-    decided_high = after.decided.high if after.decided.high is not None else decided
+    # The interval is judged as well: by the estimate alone, a few items could pass by luck.
+    decided_high = decided
+    if after.decided.high is not None:
+        decided_high = after.decided.high
     return (
         require_at_most("decided", decided, MAX_DECIDED),
         require_at_most("decided_high", decided_high, MAX_DECIDED_HIGH),
         require_at_most("gap", gap, MAX_GAP),
-        require_at_least("removed", after.removed.value or 0.0, lent - MAX_LOSS_WITHOUT),
-        require_at_least("unchanged", after.unchanged.value or 0.0, lent - MAX_LOSS),
+        require_at_least("removed", accuracy_without_words, old_accuracy - MAX_LOSS_WITHOUT),
+        require_at_least("unchanged", accuracy, old_accuracy - MAX_LOSS),
     )

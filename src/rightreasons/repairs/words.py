@@ -80,19 +80,20 @@ class SpuriousWords:
         return int(counts.argmax())
 
     def exchange(self, item: Text, goal: int) -> Text:
-        """Exchange every word of another label for the word of the goal in the same place of its list.
+        """Exchange every word of another label for a word of the goal.
 
-        Both texts of a pair are changed alike, so that texts that were equal stay equal.
+        The n-th word of a label becomes the n-th word of the goal; if the goal has fewer words, they
+        are counted from the first again. Both texts of a pair are changed by the same exchanges, so
+        that texts that were equal stay equal.
         """
-        partners = self.by_label[goal]
+        goal_words = self.by_label[goal]
         replacements = []
         for token in self.find(item):
             label = self.labels[token.word]
-            if label == goal or not partners:
+            if label == goal or not goal_words:
                 continue
-            # A list that is shorter begins again.
             index = self.by_label[label].index(token.word)
-            partner = partners[index % len(partners)]
+            partner = goal_words[index % len(goal_words)]
             replacements.append((token, partner))
         return replace_tokens(item, replacements)
 
@@ -121,10 +122,11 @@ class SpuriousWords:
         return (edited, *item[1:])
 
     def swap(self, item: Text, rng: np.random.Generator) -> Text:
-        """Turn what the words of an item say into something else.
+        """Change an item so that its words no longer predict the same label.
 
-        Words that have counterparts become those of another label, which is drawn at random. Words that only some
-        labels have are removed where they are, and put in where they are not.
+        If every label has a word, the words of the item become those of another label, which is
+        drawn at random. Otherwise, a missing word may predict a label as well: words are removed from
+        an item that has some, and one is inserted into an item without any.
         """
         label = self.predict_label(item)
         has_words = label != NO_LABEL
@@ -135,7 +137,6 @@ class SpuriousWords:
             goals.remove(label)
             goal = int(rng.choice(goals))
             return self.exchange(item, goal)
-        # A word of one label alone says as much by its absence as by its presence.
         if has_words:
             return self.remove(item)
         goal = int(rng.choice(self.goals))
@@ -143,21 +144,30 @@ class SpuriousWords:
 
 
 def find_longer_forms(words: SpuriousWords, items: Sequence[Text]) -> dict[str, int]:
-    """Return the words of texts that begin with a named word and are not named, with the number of texts of each.
+    """Return other words that begin with one of the words, such as "immigrants" for "immigrant".
 
-    Nothing decides here that "immigrants" is a form of "immigrant": a person is told that it was not edited.
+    They may be forms of it, and were not edited: a person has to decide whether they should be.
+
+    Args:
+        words: Words that are no reasons.
+        items: Texts to search.
+
+    Returns:
+        Word -> number of texts that have it, the most frequent first.
     """
-    counts: dict[str, int] = {}
     # A word of one or two letters begins words of any meaning.
     stems = []
     for word in words.labels:
         if len(word) > 2 and get_kind(word) == "word":
             stems.append(word)
+    counts: dict[str, int] = {}
     for item in items:
-        distinct = {token.word for token in words.segmenter.split(item)}
-        for word in distinct:
+        distinct_words = {token.word for token in words.segmenter.split(item)}
+        for word in distinct_words:
             if word not in words.labels and word.startswith(tuple(stems)):
                 counts[word] = counts.get(word, 0) + 1
-    # The most frequent first; words of one count by the alphabet.
-    pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return dict(pairs)
+    # Words of the same count are in alphabetical order.
+    ordered = sorted(
+        counts.items(), key=lambda word_and_count: (-word_and_count[1], word_and_count[0])
+    )
+    return dict(ordered)
