@@ -17,11 +17,13 @@ TO_LOG = (
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
-    """Return the command that asks one question again as the audit did, with further options.
+    """Return the command that repeats one question of an audit, with further options.
+
+    Example: "rightreasons audit MODEL DATASET --questions cues --cues-k 8". If the model or the data
+    are objects, which no command can name, the result is a call in Python.
 
     Args:
-        context: The audit. If its model or data are objects, which no command can name, the result
-            is a call in Python.
+        context: The audit.
         question: The question.
         all_items: Whether to leave out the limit of the audit.
         **options: Options of the question.
@@ -40,23 +42,30 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
 
 
 def _call_audit(context: Any, question: str, options: dict[str, str]) -> str:
-    """Return the call that asks one question about objects in memory."""
+    """Return the call in Python that asks one question about objects in memory.
+
+    Example: "rightreasons.audit(model, data, questions=['cues'], options={'cues': {'k': 8}})".
+
+    Args:
+        context: The audit.
+        question: The question.
+        options: Options of the question, as the command line takes them.
+    """
     arguments = ["model, data"]
     if context.stored:
         arguments = ["predictions=table"]
     arguments.append(f"questions={[question]}")
     values: dict[str, int | list[str]] = {}
     for name, value in options.items():
-        # A command has texts where a call has numbers and lists.
+        # A text of the command line is a number or a list in Python.
         if value.isdigit():
             values[name] = int(value)
         else:
             values[name] = value.split(",")
     if values:
-        by_question = {question: values}
-        arguments.append(f"options={by_question}")
-    inside = ", ".join(arguments)
-    return f"rightreasons.audit({inside})"
+        options_by_question = {question: values}
+        arguments.append(f"options={options_by_question}")
+    return f"rightreasons.audit({', '.join(arguments)})"
 
 
 def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
@@ -100,20 +109,21 @@ def mirror(context: Any, text: str) -> str:
     """Return advice to balance the choices of the audited items, with the command that begins it.
 
     Args:
-        context: The audit. If its data is an object, which no command can name, the name is to be
-            filled in.
+        context: The audit. If its data is an object, which no command can name, the command has
+            DATA for the user to replace.
         text: The advice.
     """
     command = ["rightreasons", "data", "mirror", "write"]
     if context.command:
-        # The worksheet is of the same items, wherever their columns are.
+        # The options of the audit that say which rows and columns are read are those of the
+        # command as well.
         changes = context.settings.get_changes()
-        source = {}
+        source_options = {}
         for name in SourceOptions.list_names():
             if name in changes:
-                source[name] = changes[name]
+                source_options[name] = changes[name]
         command.append(context.dataset_name)
-        command += SourceOptions(**source).to_flags()
+        command += SourceOptions(**source_options).to_flags()
     else:
         command.append("DATA")
     return _add_command(text, [*command, "--out", "to-mirror.csv"])
@@ -142,8 +152,7 @@ def _add_line(text: str, line: str) -> str:
 
 
 def _drop_option(command: list[str], flag: str) -> None:
-    """Remove an option and its value from the words of a command, if it is there."""
+    """Remove an option and its value from the words of a command, in place, if it is there."""
     if flag in command:
         index = command.index(flag)
-        # The option goes with its value.
         del command[index : index + 2]

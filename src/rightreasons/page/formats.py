@@ -217,9 +217,11 @@ def short_name(model: str) -> str:
     if isinstance(path, Path) and path.exists():
         path = path.resolve()
     elif not path.is_absolute():
+        # A relative path that does not exist here is a hub id.
         return model
-    # Many folders have such a name, so that the one above is needed.
-    if path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint"):
+    # Many folders are called "best" or "checkpoint-500", so that the folder above is named, too.
+    is_plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
+    if is_plain:
         return "/".join(path.parts[-2:])
     return path.name
 

@@ -66,10 +66,20 @@ class Headline(Result):
         n: int = 0,
         no_interval: str = "",
     ) -> Headline:
-        """Join an estimate with the text of its figure; a missing interval gets a reason."""
+        """Make a headline from an estimate and the name, definition, source and unit of its figure.
+
+        Args:
+            key: Stable name in audit.json.
+            text: Name, definition, source, unit and better direction of the figure.
+            estimate: The figure and its interval.
+            split: Name of the split; "" for none.
+            n: Number of items.
+            no_interval: Reason for a missing interval. If it is "", the method of the estimate is
+                the reason.
+        """
+        # An estimate without an interval often has the reason in place of a method.
         reason = no_interval
         if not estimate.has_interval and not reason:
-            # The method of an estimate without an interval says why it has none.
             reason = estimate.method or "undefined for these items, so without interval"
         return cls(
             key=key,

@@ -69,19 +69,20 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The picture with the page's color variables."""
-        # The drawing scales with its column, up to its natural width.
+        """The picture as SVG for a page: it scales with its column, and has the page's colors."""
+        # A fixed size becomes the largest one, up to which the drawing fills its column.
         svg = re.sub(
             r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"',
             r'\1 style="max-width:\2px"',
             self._svg,
             count=1,
         )
-        # A browser shows the title of a mark while the pointer rests on it.
+        # A browser shows the title of a mark while the pointer rests on it, but no aria-label.
         svg = re.sub(
             r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg
         )
         svg = self._rename_ids(svg)
+        # The variables of the page change with its light or dark mode.
         for name, color in PALETTE.items():
             svg = svg.replace(color, f"var(--plot-{name})")
         return svg
@@ -94,18 +95,21 @@ class Drawing:
         return _draw_svg(json.dumps(spec, default=float))
 
     def _rename_ids(self, svg: str) -> str:
-        """Return a drawing whose ids begin with the key."""
-        # The ids of vl-convert count on from drawing to drawing.
+        """Return an SVG with ids that depend on nothing but the key of the picture.
+
+        vl-convert numbers ids from drawing to drawing, so that they would depend on what was drawn
+        before. Ids must also be unique on a page with several pictures.
+        """
         prefix = self.key.replace("_", "-")
-        id_of = {}
-        for number, name in enumerate(re.findall(r'\bid="([^"]+)"', svg)):
-            id_of[name] = f"{prefix}-{number}"
+        new_id_by_id = {}
+        for number, old_id in enumerate(re.findall(r'\bid="([^"]+)"', svg)):
+            new_id_by_id[old_id] = f"{prefix}-{number}"
 
         def rename(match: re.Match[str]) -> str:
-            return f'id="{id_of[match[1]]}"'
+            return f'id="{new_id_by_id[match[1]]}"'
 
         def rename_reference(match: re.Match[str]) -> str:
-            return f"url(#{id_of.get(match[1], match[1])})"
+            return f"url(#{new_id_by_id.get(match[1], match[1])})"
 
         svg = re.sub(r'\bid="([^"]+)"', rename, svg)
         return re.sub(r"url\(#([^)]+)\)", rename_reference, svg)
@@ -123,25 +127,34 @@ def _draw_svg(spec: str) -> str:
 def layer(
     mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any
 ) -> dict[str, Any]:
-    """Return a layer of marks: a mark per row, or a line through the rows.
+    """Return a layer of a Vega-Lite specification: a mark per row, or a line through the rows.
 
     Args:
         mark: Type of the marks, or their type and their look.
         rows: Field -> value of each mark. A number that is NaN or infinite is missing, as None is. A
             field `note` is shown while the pointer rests on the mark.
         **encoding: Channel -> field, or the result of `axis`.
+
+    Returns:
+        `{"data": {"values": [...]}, "mark": {"type": ...}, "encoding": {"x": {"field": ...}}}`.
     """
     values = []
     for row in rows:
+        # JSON has no NaN.
         values.append({name: _replace_infinite(value) for name, value in row.items()})
-    look: dict[str, Any] = {"type": mark} if isinstance(mark, str) else dict(mark)
+    look: dict[str, Any] = {"type": mark}
+    if not isinstance(mark, str):
+        look = dict(mark)
     # Vega writes the description of a mark into its aria-label, from which the page makes a title.
-    if any("note" in row for row in values):
+    has_notes = any("note" in row for row in values)
+    if has_notes:
         look["aria"] = True
         encoding["description"] = {"field": "note"}
     channels = {}
     for name, channel in encoding.items():
-        channels[name] = axis(channel) if isinstance(channel, str) else channel
+        if isinstance(channel, str):
+            channel = axis(channel)
+        channels[name] = channel
     return {"data": {"values": values}, "mark": look, "encoding": channels}
 
 
@@ -161,7 +174,7 @@ def axis(
     scale: Mapping[str, Any] | None = None,
     **look: Any,
 ) -> dict[str, Any]:
-    """Return a channel that shows numbers of a field along an axis.
+    """Return a channel of Vega-Lite that shows numbers of a field along an axis.
 
     Args:
         field: The field.
@@ -174,13 +187,15 @@ def axis(
     channel: dict[str, Any] = {"field": field, "type": "quantitative"}
     if title is not None:
         channel["title"] = title
-    # Without any property, the axis stays that of the other layers.
-    properties: dict[str, Any] = {}
+    scale_properties: dict[str, Any] = {}
     if domain is not None:
-        properties = {"domain": list(domain), "nice": False}
-    properties.update(scale or {})
-    if properties:
-        channel["scale"] = properties
+        # Vega would extend the axis to round numbers.
+        scale_properties = {"domain": list(domain), "nice": False}
+    if scale is not None:
+        scale_properties.update(scale)
+    # Even empty properties would replace those of other layers on the same axis.
+    if scale_properties:
+        channel["scale"] = scale_properties
     if percent:
         look = {"format": ".0%", **look}
     if look:
@@ -189,18 +204,20 @@ def axis(
 
 
 def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, Any]:
-    """Return the color of a layer, as a channel: that of its name among all series of the legend.
+    """Return the color of a layer as a channel of Vega-Lite, with a legend of all series.
+
+    Each layer of a picture has the same scale of colors, so that they share one legend.
 
     Args:
-        name: Name of the series.
+        name: Name of the series of the layer.
         colors: Name of each series -> name of its color in the palette.
         **legend: Further properties of the legend.
     """
-    codes = [PALETTE[color] for color in colors.values()]
+    color_codes = [PALETTE[color] for color in colors.values()]
     return {
         "datum": name,
         "type": "nominal",
-        "scale": {"domain": list(colors), "range": codes},
+        "scale": {"domain": list(colors), "range": color_codes},
         "legend": {"symbolType": "square", **legend},
     }
 
@@ -221,46 +238,46 @@ def cycle(values: Sequence[str], n: int) -> list[str]:
 def accuracy_layers(
     bins: Sequence[Any], intervals: Sequence[Any], colors: Mapping[str, str], ylabel: str
 ) -> list[dict[str, Any]]:
-    """Return the layers of a reliability diagram: bins, diagonal, and intervals of the accuracies.
+    """Return the layers of a reliability diagram: bars, diagonal, intervals, and points.
 
     Args:
-        bins: Bins with items.
+        bins: Bins of confidence that contain items, with `lower`, `upper`, `confidence` and
+            `accuracy`.
         intervals: Intervals of their accuracies; None for a bin without.
         colors: Name of a series -> its color; that of the bars is called "accuracy".
         ylabel: Title of the vertical axis.
     """
-    columns = []
+    bars = []
     whiskers = []
     points = []
     for row, interval in zip(bins, intervals, strict=True):
-        note = f"{percent(row.confidence)} confident, {percent(row.accuracy)} correct"
-        point = {"sure": row.confidence, "accuracy": row.accuracy}
         low = None
         high = None
         if interval:
             low = interval.low
             high = interval.high
-        points.append(point)
+        point = {"sure": row.confidence, "accuracy": row.accuracy}
+        bar = {
+            "left": row.lower,
+            "right": row.upper,
+            **point,
+            "note": f"{percent(row.confidence)} confident, {percent(row.accuracy)} correct",
+            "low": low,
+            "high": high,
+        }
+        bars.append(bar)
         whiskers.append({"sure": row.confidence, "low": low, "high": high})
-        columns.append(
-            {
-                "left": row.lower,
-                "right": row.upper,
-                **point,
-                "note": note,
-                "low": low,
-                "high": high,
-            }
-        )
+        points.append(point)
     bar_layer = layer(
         {"type": "bar", "stroke": PALETTE["blue"], "binSpacing": 0},
-        columns,
+        bars,
         x=axis("left", "", domain=(0, 1), labels=False),
         x2={"field": "right"},
         y=axis("accuracy", ylabel, percent=True, domain=(0, 1)),
         y2={"datum": 0},
         color=series_of("accuracy", colors),
     )
+    # On the diagonal, the accuracy equals the confidence.
     diagonal = layer(
         {"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]},
         [{"p": 0}, {"p": 1}],
@@ -279,7 +296,13 @@ def accuracy_layers(
 def count_layer(
     bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]
 ) -> dict[str, Any]:
-    """Return a layer with the number of items above the bar of each bin."""
+    """Return a layer with the number of items of each bin, at the center of its bar.
+
+    Args:
+        bins: M bins, with their `lower` and `upper` ends.
+        counts: M numbers of items.
+        heights: M heights, above which the numbers are written.
+    """
     rows = []
     for row, count, height in zip(bins, counts, heights, strict=True):
         center = (row.lower + row.upper) / 2
@@ -322,21 +345,26 @@ def reliability_diagram(
         full_bins.append(row)
         full_intervals.append(interval)
         if bar is not None:
-            bands.append({"sure": row.confidence, "low": bar[0], "high": bar[1]})
-    calibrated = f"if calibrated, {level_percent(level)}"
+            low, high = bar
+            bands.append({"sure": row.confidence, "low": low, "high": high})
+    band_name = f"if calibrated, {level_percent(level)}"
     colors = {"accuracy": "blue-soft"}
-    # The legend has no bars that are not drawn.
+    # A series that is not drawn is not in the legend.
     if bands:
-        colors[calibrated] = "band"
-    columns, *lines = accuracy_layers(full_bins, full_intervals, colors, "accuracy of the bin")
-    columns["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
-    layers = [columns]
+        colors[band_name] = "band"
+    bar_layer, *line_layers = accuracy_layers(
+        full_bins, full_intervals, colors, "accuracy of the bin"
+    )
+    # There is no second panel below, whose axis would have the numbers.
+    bar_layer["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
+    layers = [bar_layer]
+    # The bands are above the bars, and below the lines and points.
     if bands:
         look = {"type": "rule", "strokeWidth": 12}
-        color = series_of(calibrated, colors)
+        color = series_of(band_name, colors)
         layers.append(layer(look, bands, x="sure", y="low", y2={"field": "high"}, color=color))
     counts = [row.count for row in full_bins]
-    layers += [*lines, count_layer(full_bins, counts, [0.0] * len(counts))]
+    layers += [*line_layers, count_layer(full_bins, counts, [0.0] * len(counts))]
     return Drawing(key, {"layer": layers, "height": 300, "width": PANEL})
 
 
@@ -360,34 +388,35 @@ def dot_rows(
         xlabel: Title of the horizontal axis.
         line: Where a dashed line is drawn; None for none.
     """
-    points = []
-    # Intervals have no note: only one of two marks at a place can be pointed at.
     intervals = []
+    points = []
     lowest = 0.0
-    for position, (label, estimates) in enumerate(rows):
+    for row_number, (label, estimates) in enumerate(rows):
         for name, estimate in zip(series, estimates, strict=True):
             # A share beyond a control may be below 0.
             lowest = min(lowest, estimate.low or 0.0)
             if estimate.value is None:
                 continue
-            point = {
-                "row": position,
+            interval = {
+                "row": row_number,
                 "series": shortened(name),
                 "value": estimate.value,
                 "low": estimate.low,
                 "high": estimate.high,
             }
-            intervals.append(point)
-            points.append({**point, "note": f"{label}, {name}: {format_estimate(estimate)}"})
+            intervals.append(interval)
+            # Only the point has a note, because it covers the interval where a reader points.
+            points.append({**interval, "note": f"{label}, {name}: {format_estimate(estimate)}"})
     x = axis("low", xlabel, percent=True, domain=(lowest, 1))
     channels = _make_series_channels([shortened(name) for name in series])
-    shape = channels.pop("shape")
     channels["y"] = _make_row_channel([label for label, _ in rows])
+    # Lines have no markers.
+    shape = channels.pop("shape")
     layers = []
     if line is not None:
         layers.append(layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x"))
-    rule = {"type": "rule", "strokeWidth": 2}
-    layers.append(layer(rule, intervals, x=x, x2={"field": "high"}, **channels))
+    interval_look = {"type": "rule", "strokeWidth": 2}
+    layers.append(layer(interval_look, intervals, x=x, x2={"field": "high"}, **channels))
     point_look = {"type": "point", "filled": True, "size": 55, "opacity": 1}
     layers.append(layer(point_look, points, x="value", shape=shape, **channels))
     # Many rows are closer together.
@@ -396,15 +425,18 @@ def dot_rows(
 
 
 def _make_row_channel(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the vertical position of rows, with their names at the axis."""
-    # Rows have numbers, because two of them may have the same name.
-    lines = json.dumps([wrapped(label) for label in labels])
+    """Return a channel of Vega-Lite: the vertical position of rows, with their labels at the axis.
+
+    The field `row` has numbers, because two rows may have the same label. An expression writes the
+    label of a number, in at most two lines.
+    """
+    lines_by_row = json.dumps([wrapped(label) for label in labels])
     return {
         "field": "row",
         "type": "ordinal",
         "scale": {"domain": [*range(len(labels))], "paddingInner": 0.1, "paddingOuter": 0.1},
         "axis": {
-            "labelExpr": f"{lines}[datum.value]",
+            "labelExpr": f"{lines_by_row}[datum.value]",
             "grid": False,
             "ticks": False,
             "domain": False,
@@ -414,7 +446,14 @@ def _make_row_channel(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _make_series_channels(names: Sequence[str]) -> dict[str, Any]:
-    """Return the offset, the color and the marker of each series."""
+    """Return three channels of Vega-Lite for the field `series`: its offset, color and marker.
+
+    Args:
+        names: Names of the series, in the order of the legend.
+
+    Returns:
+        `yOffset`, the position of the series within a row; `color`; and `shape`.
+    """
     channel = {"field": "series", "type": "nominal"}
     legend = {"columns": min(3, len(names))}
     colors = [PALETTE[color] for color in cycle(SERIES, len(names))]
@@ -488,42 +527,42 @@ def curves(
         key: Key of the picture.
         x: (M,) the quantity, rising.
         lines: The lines, with values in [0, 1], or differences with `zero`.
-        xlabel: What the quantity is.
-        ylabel: What the values are.
+        xlabel: Name of the quantity.
+        ylabel: Name of the values.
         zero: Whether to draw a line at 0, with an axis as long as the values need.
     """
     domain = None
     if not zero:
         domain = (0.0, 1.0)
-    look: dict[str, Any] = {}
-    # A few whole numbers are each written below the axis.
+    ticks: dict[str, Any] = {}
+    # A few whole numbers are all written at the axis.
     if len(x) <= 10 and all(float(value).is_integer() for value in x):
-        look["values"] = list(x)
-    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **look)
-    up = axis("y", ylabel, domain=domain)
-    low = axis("low", ylabel, domain=domain)
+        ticks["values"] = list(x)
+    x_axis = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **ticks)
+    y_axis = axis("y", ylabel, domain=domain)
+    low_axis = axis("low", ylabel, domain=domain)
     names = [line.name for line in lines]
     colors = dict(zip(names, cycle(SERIES, len(names)), strict=True))
     # A missing value interrupts the line, and its interval.
-    area = {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"}
+    area_look = {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"}
     layers = []
     for line, marker in zip(lines, cycle(MARKERS, len(lines)), strict=True):
         rows = []
-        for position, value in zip(x, line.estimates, strict=True):
-            estimate = value or Estimate(None)
+        for position, line_estimate in zip(x, line.estimates, strict=True):
+            estimate = line_estimate or Estimate(None)
             row = {"x": position, "y": estimate.value, "low": estimate.low, "high": estimate.high}
             rows.append(row)
         color = series_of(line.name, colors, symbolType="stroke")
-        layers.append(layer(area, rows, x=across, y=low, y2={"field": "high"}, color=color))
-        stroke: dict[str, Any] = {
+        area = layer(area_look, rows, x=x_axis, y=low_axis, y2={"field": "high"}, color=color)
+        line_look: dict[str, Any] = {
             "type": "line",
             "strokeWidth": 2,
             "invalid": "break-paths-filter-domains",
             "point": {"shape": marker, "size": 35},
         }
         if line.dashed:
-            stroke["strokeDash"] = DASHES
-        layers.append(layer(stroke, rows, x=across, y=up, color=color))
+            line_look["strokeDash"] = DASHES
+        layers += [area, layer(line_look, rows, x=x_axis, y=y_axis, color=color)]
     if zero:
-        layers.append(layer("rule", [{"y": 0}], y=up))
+        layers.append(layer("rule", [{"y": 0}], y=y_axis))
     return Drawing(key, {"layer": layers, "height": 330, **FIT})

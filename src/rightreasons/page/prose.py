@@ -56,11 +56,15 @@ class Prose:
 
     def __init__(self, path: Path, **values: Any) -> None:
         self._values = values
-        # Splitting by a pattern with two groups gives names, titles and bodies in turn.
+        # The pattern has two groups, so that `split` returns the text before the first heading, and
+        # then the name, the title and the body of each entry in turn.
         self._macros, *fields = _HEADING.split(path.read_text("utf-8"))
-        names = fields[::3]
-        self._titles = dict(zip(names, fields[1::3], strict=True))
-        self._bodies = dict(zip(names, fields[2::3], strict=True))
+        names = fields[0::3]
+        titles = fields[1::3]
+        bodies = fields[2::3]
+        self._titles = dict(zip(names, titles, strict=True))
+        self._bodies = dict(zip(names, bodies, strict=True))
+        # A template is filled in for many measurements, and compiled once.
         self._compiled = functools.cache(self._compile)
 
     def of(self, **values: Any) -> Prose:
@@ -74,8 +78,11 @@ class Prose:
         return [name for name in self._bodies if name.startswith(prefix)]
 
     def __call__(self, name: str) -> str:
-        """Return the paragraphs of an entry before its items, with an empty line between them."""
-        text = self._fill(self._mark_body(name)).partition(_ITEM)[0]
+        """Return the paragraphs of an entry, filled in, with an empty line between them.
+
+        Items of a list are not among them; see `items`.
+        """
+        text, _, _ = self._fill(self._mark_body(name)).partition(_ITEM)
         paragraphs = map(_fold, text.split(_PARAGRAPH))
         return "\n\n".join(filter(None, paragraphs))
 
@@ -96,14 +103,18 @@ class Prose:
         return pairs
 
     def columns(self, name: str) -> Iterator[Column]:
-        """Yield the columns of a table, which are the items of its entry."""
+        """Yield the columns of a table, which are the items of its entry.
+
+        An item is `key: title`, `key (kind): title`, or either of them with ` — definition` at the
+        end. The default kind is "number".
+        """
+        # The dashes are marked before values are filled in, which may contain some.
         body = _DASH.sub(_DEFINITION, self._mark_body(name))
-        # An item is `key: title`, or `key (kind): title`, with the definition after a dash.
         for item in self._split_items(body):
             head, _, definition = item.partition(_DEFINITION)
-            key, _, title = _fold(head).partition(": ")
-            key, _, kind = key.removesuffix(")").partition(" (")
-            # Only the first dash begins the definition.
+            key_and_kind, _, title = _fold(head).partition(": ")
+            key, _, kind = key_and_kind.removesuffix(")").partition(" (")
+            # Only the first dash begins the definition; others are a part of it.
             definition = _fold(definition.replace(_DEFINITION, " — "))
             yield Column(key, title, kind or "number", definition)  # type: ignore[arg-type]
 
@@ -114,30 +125,41 @@ class Prose:
         return _fold(self._fill(text))
 
     def _find_entry(self, name: str) -> str:
-        """Return the name of the entry that serves a name."""
+        """Return the name of the entry in the file that an entry is read from.
+
+        It is the name itself or, if there is no such entry, its first part: "figure" serves
+        "figure.ece" if the file has no entry of that name.
+        """
         kind, _, key = name.partition(".")
-        # An entry such as `figure` serves `figure.ece`, unless this has its own.
         if key and name not in self._bodies and kind in self._bodies:
             return kind
         return name
 
     def _mark_body(self, name: str) -> str:
-        """Return the text of an entry, with its items and paragraphs marked."""
+        """Return the template of an entry, with control characters before items and paragraphs.
+
+        The structure is marked before values are filled in, so that a value with line breaks cannot
+        end a paragraph or begin an item.
+        """
         body = self._bodies[self._find_entry(name)].strip()
         body = re.sub(r"^- ", _ITEM, body, flags=re.MULTILINE)
         return re.sub(r"\n\s*\n", _PARAGRAPH, body)
 
     def _split_items(self, body: str) -> list[str]:
-        """Return the filled in items of a marked text."""
+        """Fill in the marked template of an entry, and return its items."""
+        # The first piece is the text before the items.
         return self._fill(body).split(_ITEM)[1:]
 
     def _fill(self, text: str) -> str:
         return str(self._compiled(text).render(self._values))
 
     def _compile(self, text: str) -> Any:
-        # Compiling the macros takes longer than most entries, so only those get them that call one.
-        macros = re.findall(r"macro (\w+)", self._macros)
-        if any(f"{name}(" in text for name in macros):
+        """Compile a template, with the macros of the file if it calls one of them.
+
+        Compiling the macros takes longer than compiling most entries.
+        """
+        macro_names = re.findall(r"macro (\w+)", self._macros)
+        if any(f"{name}(" in text for name in macro_names):
             text = self._macros + text
         return _make_environment().from_string(text)
 

@@ -74,7 +74,13 @@ class Figure:
     no_interval: str = ""
 
     def make_headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
-        """Return the figure with its text, as the page and audit.json have it."""
+        """Return the figure of a measurement with its texts; None if it has no such figure.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+            split: Name of the primary split, on which most figures are computed.
+        """
         estimate = self.get_estimate(m)
         if estimate is None:
             return None
@@ -83,7 +89,7 @@ class Figure:
             key = f"{key}_{self.suffix(m)}"
         if self.split is not None:
             split = self.split(m)
-        # A figure with an interval needs no reason.
+        # The reason for a missing interval is only given if it is missing.
         reason = ""
         if not estimate.has_interval:
             reason = self.no_interval
@@ -338,21 +344,31 @@ class Lead:
     def write_finding(
         self, m: Any, say: Prose, figures: Mapping[str, p.Headline], parts: Sequence[p.Part]
     ) -> p.Finding:
-        """Return the finding of a measurement for the first screen."""
-        # A figure or a picture may be absent for this measurement.
-        figure = self.figure
-        if figure in figures:
-            figure = figures[figure].key
-        plot = ""
+        """Return the finding of a measurement for the first screen.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+            figures: Key of a declared figure -> the figure, for figures that are defined.
+            parts: The parts of the section that are shown.
+        """
+        # The key of a figure in audit.json may have a suffix that the declared key lacks.
+        figure_key = self.figure
+        if self.figure in figures:
+            figure_key = figures[self.figure].key
+        # A picture may be missing for this measurement, and is then not named.
+        shown_plots = set()
         for section_part in parts:
-            if self.plot in [picture.key for picture in section_part.plots]:
-                plot = self.plot
+            shown_plots.update(plot.key for plot in section_part.plots)
+        plot_key = ""
+        if self.plot in shown_plots:
+            plot_key = self.plot
         return p.Finding(
             claim=say(f"claim.{self.key}"),
             evidence=say(f"evidence.{self.key}"),
-            figure=figure,
+            figure=figure_key,
             size=self.size(m),
-            plot=plot,
+            plot=plot_key,
             pair=self.pair(m),
             actions=tuple(map(action, say.items(f"advice.{self.key}"))),
             contrast=self.make_contrast(m, say),
@@ -429,11 +445,17 @@ class Question:
         return ""
 
     def run(self, context: Any, options: Any) -> p.SectionResult:
-        """Measure, and answer the question."""
+        """Measure, and answer the question.
+
+        Args:
+            context: The audit, scored.
+            options: Options of the question.
+        """
         m = self.measure(context, options)
-        # A report in a temporary folder, such as an app's, is moved elsewhere.
         out = Path(context.out)
         report = str(out)
+        # A report in a temporary folder, such as an app's, is moved elsewhere: the commands of the
+        # page name it without that folder.
         if out.is_relative_to(tempfile.gettempdir()):
             report = out.name
         return self.answer(
@@ -464,7 +486,8 @@ class Question:
             split: Name of the primary split; "" for none.
             **values: Further values for the templates.
         """
-        # The templates see each figure as soon as it exists: a definition may name an earlier one.
+        # The templates read this mapping while it is filled, so that the definition of a figure can
+        # name earlier figures.
         figures: dict[str, p.Headline] = {}
         values = {"report": "report", **values}
         say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **values)
@@ -473,21 +496,21 @@ class Question:
             if headline is not None:
                 figures[figure.key] = headline
         parts = []
-        for declared in self.parts:
-            if _holds(declared, m):
-                parts.append(declared.fill(m, say, figures))
+        for declared_part in self.parts:
+            if _holds(declared_part, m):
+                parts.append(declared_part.fill(m, say, figures))
         finding = None
         lead = self._find_lead(m)
         if lead is not None:
             finding = lead.write_finding(m, say, figures, parts)
-        # Without the entry, a section has no limits.
+        # Sections of other pages need no limits.
         limits: tuple[str, ...] = ()
         if self.prose.names("limits"):
             limits = say.items("limits")
         rule = self.find_rule(m)
-        name = f"verdict.{rule.key}"
+        verdict_entry = f"verdict.{rule.key}"
         return p.SectionResult(
-            verdict=p.Verdict(rule.tone, say.title(name), say(name)),
+            verdict=p.Verdict(rule.tone, say.title(verdict_entry), say(verdict_entry)),
             headlines=self._list_headlines(m, figures),
             parts=tuple(parts),
             limits=limits,

@@ -48,35 +48,38 @@ def module_page(
     import gradio as gr
 
     folder = Path(file).resolve().parent
-    # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+    # The module is loaded by its file. By its folder, which a Space calls "app", evaluate would look
+    # for app.py.
     (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
     module = evaluate.load(str(source), **loaded_with)
 
-    def compute(inputs: str, options: str) -> tuple[str, Any]:
+    def compute(inputs_text: str, options_text: str) -> tuple[str, Any]:
+        """Return the error message and the result, of which one is empty."""
         try:
-            values = {**parse_values(inputs, "Inputs"), **parse_values(options, "Options")}
-            return "", module.compute(**values)
+            inputs = parse_values(inputs_text, "Inputs")
+            module_options = parse_values(options_text, "Options")
+            return "", module.compute(**{**inputs, **module_options})
         except MISTAKES as error:
             return problem(error), None
 
-    inputs = _format_inputs(example)
+    initial_inputs = _format_inputs(example)
     initial_options = {**_list_options(module, loaded_with), **(options or {})}
-    initial_text = json.dumps(initial_options, indent=1, ensure_ascii=False)
-    message, result = compute(inputs, initial_text)
+    initial_options_text = json.dumps(initial_options, indent=1, ensure_ascii=False)
+    message, result = compute(initial_inputs, initial_options_text)
     title, card = _read_card(folder)
     with public_page(module.name) as demo:
         gr.Markdown(title)
         with gr.Row():
             with gr.Column(scale=5, min_width=320):
                 input_box = gr.Textbox(
-                    inputs,
+                    initial_inputs,
                     label="Inputs, as JSON: a list for each, with an entry per item (counted from 0)",
                     lines=8,
                     max_lines=24,
                     elem_id="inputs",
                 )
                 option_box = gr.Textbox(
-                    initial_text,
+                    initial_options_text,
                     label="Options, as JSON; the card below says what each does",
                     lines=4,
                     max_lines=12,
@@ -91,7 +94,7 @@ def module_page(
             compute,
             [input_box, option_box],
             [headline, result_box],
-            # One call at a time: a module holds the state of the call that it answers.
+            # One call at a time, because a module holds the state of the call that it answers.
             concurrency_id=module.name,
             scroll_to_output=True,
         )

@@ -64,7 +64,10 @@ def verdict(sentence: str, tone: str = "neutral") -> str:
 
 
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
-    """Write figures as tiles: a name, a value, and a small line below.
+    """Write figures as a grid of tiles: a name, a value, and a small line below.
+
+    Args:
+        entries: (name, value, small line) of each tile.
 
     Example:
         >>> tiles([("ECE", "0.05", "lower is better")]).count("<div>")
@@ -72,15 +75,15 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     """
     blocks = []
     for entry in entries:
-        name, value, small = map(html.escape, entry)
+        name, value, small_line = map(html.escape, entry)
         blocks.append(
-            f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>'
+            f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small_line}</dd></div>'
         )
-    # Full rows on a wide page: four tiles fill one row, six fill two.
-    columns = 3
+    # On a wide page, all rows are full: four tiles are one row, and six are two.
+    n_columns = 3
     if len(blocks) % 4 == 0:
-        columns = 4
-    return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(blocks)}</dl>'
+        n_columns = 4
+    return f'<dl class="rr-tiles" style="--rr-columns: {n_columns}">{"".join(blocks)}</dl>'
 
 
 def table(
@@ -91,6 +94,8 @@ def table(
 ) -> str:
     """Write rows as an HTML table that scrolls within itself on a narrow page.
 
+    At most `MAX_TABLE_ROWS` rows are written, and the number of the others below them.
+
     Args:
         rows: One mapping per row.
         columns: The heading of each key to show, in order; by default the keys of the first row.
@@ -100,31 +105,36 @@ def table(
         columns = {}
         if rows:
             columns = {key: key.replace("_", " ") for key in rows[0]}
-    css_classes = {}
+    # Figures are aligned to the right, texts to the left.
+    class_by_key = {}
     for key in columns:
-        # Figures are aligned to the right, texts to the left.
-        css_classes[key] = ' class="rr-number"' if _is_numeric(rows, key) else ""
+        class_by_key[key] = ""
+        if _is_numeric(rows, key):
+            class_by_key[key] = ' class="rr-number"'
 
-    head = "".join(
-        f"<th{css_classes[key]}>{html.escape(title)}</th>" for key, title in columns.items()
-    )
+    headings = []
+    for key, heading in columns.items():
+        headings.append(f"<th{class_by_key[key]}>{html.escape(heading)}</th>")
     body = []
     for row in rows[:MAX_TABLE_ROWS]:
         cells = []
         for key in columns:
-            cells.append(f"<td{css_classes[key]}>{html.escape(figure(row.get(key)))}</td>")
+            text = html.escape(figure(row.get(key)))
+            cells.append(f"<td{class_by_key[key]}>{text}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
 
-    title = ""
+    caption_element = ""
     if caption:
-        title = f"<caption>{html.escape(caption)}</caption>"
-    foot = ""
+        caption_element = f"<caption>{html.escape(caption)}</caption>"
+    footnote = ""
     n_hidden = len(rows) - MAX_TABLE_ROWS
     if n_hidden > 0:
-        foot = f'<p class="rr-small">and {pluralize(n_hidden, "more row")}</p>'
+        footnote = f'<p class="rr-small">and {pluralize(n_hidden, "more row")}</p>'
+    # A reader without a mouse can scroll the table once it has the focus.
     return (
-        f'<div class="rr-table" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>{foot}"
+        f'<div class="rr-table" tabindex="0"><table>{caption_element}'
+        f"<thead><tr>{''.join(headings)}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>{footnote}"
     )
 
 
@@ -201,9 +211,10 @@ SESSIONS = 100
 def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
-    Its handlers are for the page alone; one that is called again while it works is
-    called once more afterwards, with what has changed. An upload that no handler has read is deleted after ten minutes;
-    what a session holds is dropped when its visitor leaves. Within the route of another page, it is a page of that app.
+    Its handlers are for the page alone. A handler that is called while it works is called once more
+    afterwards, with the latest inputs. An upload that no handler has read is deleted after ten
+    minutes; what a session holds is dropped when its visitor leaves. Within the route of another
+    page, it is a page of that app.
 
     Args:
         title: The title of the page.
@@ -215,11 +226,12 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     import gradio as gr
     from gradio.context import Context
 
-    # Within the app of several pages, the page is part of that app.
     app: Any = Context.root_block
     if app is None:
+        # Uploads are searched every 60 seconds, and deleted when they are 600 seconds old.
         app = gr.Blocks(title=title, delete_cache=(60, 600))
     else:
+        # The app of several pages is entered already.
         app = contextlib.nullcontext(app)
     with app as demo:
         for file in filter(None, (STYLE, style)):
@@ -230,16 +242,16 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
 
-        # Gradio passes an argument by its annotation.
+        # gradio passes a request to an argument of this annotation, and gradio is imported late.
         forget.__annotations__["request"] = gr.Request
         demo.unload(forget)
         yield demo
     for handler in demo.fns.values():
         handler.api_visibility = "private"
-        # A visitor who presses again meanwhile has changed something.
+        # A visitor who presses a button again meanwhile has changed something.
         if handler.trigger_mode == "once":
             handler.trigger_mode = "always_last"
-    # One at a time for each handler: a module and a model hold the state of the call that they answer.
+    # One call at a time, because a module or a model holds the state of the call that it answers.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
 
 
@@ -312,17 +324,17 @@ def typed_hub_id(value: object, name: str) -> str:
 
 
 def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any, None, Any]:
-    """Wait for work inside a handler, whose outputs stay as they are meanwhile.
+    """Wait for work inside a handler of gradio, and leave its outputs unchanged meanwhile.
 
     Args:
-        steps: What `work` returns.
-        n_outputs: The number of outputs of the handler.
+        steps: Generator of `work`, which yields while the work goes on.
+        n_outputs: Number of outputs of the handler.
 
     Yields:
-        What the handler yields.
+        Outputs that stay as they are, so that gradio notices when the visitor leaves.
 
     Returns:
-        What the work returns.
+        The result of the work.
     """
     import gradio as gr
 
@@ -331,14 +343,14 @@ def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any,
             next(steps)
         except StopIteration as end:
             return end.value
-        # A handler of one output yields no list.
+        # A handler with a single output yields a value instead of a list.
         unchanged: Any = gr.skip()
         if n_outputs > 1:
             unchanged = [gr.skip()] * n_outputs
         try:
             yield unchanged
         except GeneratorExit:
-            # The visitor has left: the work has nobody to wait for it.
+            # The visitor has left, and nobody needs the result.
             steps.close()
             raise
 
@@ -349,19 +361,22 @@ def opening(
     mistaken: Callable[[Exception], list[Any]],
     n_outputs: int,
 ) -> Generator[Any, None, None]:
-    """Open what a visitor brings, inside a handler whose outputs stay as they are meanwhile.
+    """Open what a visitor brings, inside a handler of gradio, and show it or the visitor's mistake.
 
     Args:
-        steps: What `work` returns, which opens it.
-        write: Called with what is opened; as a generator it returns the outputs.
-        mistaken: Called with what is wrong; returns the outputs.
-        n_outputs: The number of outputs of the handler.
+        steps: Generator of `work`, which opens it, for example an uploaded file.
+        write: Called with the result of the work. A generator, which may yield intermediate outputs,
+            and returns the outputs.
+        mistaken: Called with a TypeError or ValueError; returns the outputs.
+        n_outputs: Number of outputs of the handler.
 
     Yields:
-        What the handler yields.
+        The outputs of the handler.
     """
     try:
-        yield (yield from write((yield from waiting(steps, n_outputs))))
+        opened = yield from waiting(steps, n_outputs)
+        outputs = yield from write(opened)
+        yield outputs
     except MISTAKES as error:
         yield mistaken(error)
 
@@ -411,16 +426,18 @@ def upload_file(**settings: Any) -> Any:
 
 @functools.cache
 def _file_class() -> Any:
-    """Make gradio's class of drop zones without the empty file that it makes for each upload, and leaves.
+    """Return a subclass of `gradio.File` whose handlers get paths.
 
-    It is a class, since gradio makes a component anew with each update of it; and made by `ABCMeta`, since gradio's own
-    metaclass writes a stub file next to the source of each component.
+    gradio's own class makes an empty temporary file for each upload, and leaves it behind.
     """
     import gradio as gr
 
     def process_single_file(self: Any, file: Any) -> str:
         return str(file.path)
 
+    # It has to be a class, because gradio makes a component anew with each update of it. A `class`
+    # statement would call gradio's metaclass, which writes a stub file next to the source;
+    # `ABCMeta.__new__` skips that.
     body = {"_process_single_file": process_single_file, "__module__": gr.File.__module__}
     return abc.ABCMeta.__new__(type(gr.File), "File", (gr.File,), body)
 
@@ -428,13 +445,13 @@ def _file_class() -> Any:
 def download_text(
     button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str
 ) -> None:
-    """Let a button save a text as a file of the visitor; no file of it is made here.
+    """Let a button save a text as a file of the visitor, without a file on the server.
 
     Args:
         button: The button.
         write: Called with the inputs; returns the text, that of bytes in base64.
         inputs: Components.
-        name: The name of the file.
+        name: Name of the file.
         kind: Its media type; that of bytes is not "text/…".
     """
     import gradio as gr
@@ -455,7 +472,7 @@ def download_text(
     }}"""
     clicked = button.click(write, list(inputs), text, show_progress="hidden")
     saved = clicked.then(None, text, None, js=save)
-    # What was saved is not kept in the page.
+    # The saved text is removed from the page.
     saved.then(lambda: "", None, text, show_progress="hidden")
 
 
@@ -477,24 +494,32 @@ def filter_field() -> Any:
 
 
 def example_files(paths: Sequence[Path], words: str = "Example files") -> str:
-    """Write links to files that come with a Space, as HTML; visitors can look how theirs should be."""
+    """Write links to example files of a Space as HTML, from which visitors see the expected form.
+
+    Args:
+        paths: The files, which gradio then serves.
+        words: Text before the links.
+    """
     import gradio as gr
 
     gr.set_static_paths([str(path) for path in paths])
-    links = [
-        f'<a href="gradio_api/file={quote(str(path.resolve()))}" download="{html.escape(path.name)}">'
-        f"{html.escape(path.name)}</a>"
-        for path in paths
-    ]
+    links = []
+    for path in paths:
+        address = f"gradio_api/file={quote(str(path.resolve()))}"
+        name = html.escape(path.name)
+        links.append(f'<a href="{address}" download="{name}">{name}</a>')
     return f'<p class="rr-small rr-files">{html.escape(words)}: {" · ".join(links)}</p>'
 
 
 def page_links(docs: str, papers: Mapping[str, str]) -> Any:
-    """Write where to go from a page: the package, its documentation, the papers.
+    """Make the links of a page to the package, its documentation and the papers.
 
     Args:
         docs: The page of the documentation, such as "calibration".
         papers: Authors and year -> address.
+
+    Returns:
+        A `gradio.HTML`.
     """
     import gradio as gr
 
@@ -503,10 +528,10 @@ def page_links(docs: str, papers: Mapping[str, str]) -> Any:
         ("Documentation", f"{REPOSITORY}/blob/main/docs/{docs}.md"),
         *papers.items(),
     ]
-    links = " · ".join(
-        f'<a href="{html.escape(address)}">{html.escape(name)}</a>' for name, address in entries
-    )
-    return gr.HTML(f'<nav class="rr-links" aria-label="Links"><p>{links}</p></nav>')
+    links = []
+    for name, address in entries:
+        links.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a>')
+    return gr.HTML(f'<nav class="rr-links" aria-label="Links"><p>{" · ".join(links)}</p></nav>')
 
 
 # -------------------------------------------------------------------- what a stranger sends, measured before it is held
@@ -537,16 +562,24 @@ def check_upload(path: str | Path) -> Path:
     """
     path = Path(path)
     check_at_most(path.stat().st_size, MAX_UPLOAD_BYTES, "bytes", path.name)
+    n_lines = 0
+    n_separators = 0
     with unpack_file(path, MAX_UNPACKED_BYTES, path.name) as file:
         kind = get_data_type(file)
+        # Readers of these files check the limits by what the files declare.
         if kind in (".npz", ".eval", ".parquet"):
             return path
         check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", path.name)
-        lines = commas = 0
+        # Counting bytes needs neither the memory nor the time that reading the table would.
         with file.open("rb") as stream:
             while block := stream.read(1 << 20):
-                lines += block.count(b"\n")
-                commas += block.count(b",") + block.count(b"\t")
-    check_at_most(lines - (kind in (".csv", ".tsv")), MAX_UPLOAD_ROWS, "rows", path.name)
-    check_at_most(lines + commas, MAX_UPLOAD_CELLS, "values", path.name)
+                n_lines += block.count(b"\n")
+                n_separators += block.count(b",") + block.count(b"\t")
+    n_rows = n_lines
+    if kind in (".csv", ".tsv"):
+        # The first line is the heading.
+        n_rows -= 1
+    check_at_most(n_rows, MAX_UPLOAD_ROWS, "rows", path.name)
+    # A line with n separators has n + 1 values.
+    check_at_most(n_lines + n_separators, MAX_UPLOAD_CELLS, "values", path.name)
     return path

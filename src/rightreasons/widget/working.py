@@ -75,10 +75,12 @@ def work(
     while worker is None:
         with contextlib.suppress(queue.Empty):
             worker = _FREE.get(timeout=BEAT)
+        # All workers are busy.
         if worker is None:
             yield None
     is_done = False
     try:
+        # The function is named, and imported by the worker.
         call = (
             list(sys.path),
             function.__module__,
@@ -89,7 +91,10 @@ def work(
         )
         connection = worker.send(call)
         end = time.monotonic() + seconds
-        while not connection.poll(min(BEAT, max(end - time.monotonic(), 0))):
+        while True:
+            remaining_seconds = max(end - time.monotonic(), 0)
+            if connection.poll(min(BEAT, remaining_seconds)):
+                break
             if time.monotonic() >= end:
                 raise ValueError(
                     f"Expected work of at most {seconds:g} seconds, but it takes longer: send fewer items."
@@ -98,15 +103,18 @@ def work(
         try:
             has_failed, value = connection.recv()
         except (EOFError, OSError):
-            raise _too_much(gigabytes) from None
+            # The system has ended the worker, most likely for its memory.
+            raise _make_memory_error(gigabytes) from None
         is_done = True
         if not has_failed:
             return value
         try:
             raise value
         finally:
-            del value  # whose traceback would keep the uploads of its frames
+            # The traceback of the error would keep the uploads in its frames.
+            del value
     finally:
+        # A worker that is still busy cannot take other work: it starts anew.
         if not is_done:
             worker.end()
         _FREE.put(worker)
@@ -151,31 +159,44 @@ class _Worker:
         self.connection: Connection | None = None
 
     def send(self, call: Any) -> Connection:
+        """Send a call to the process, which is started if it does not run.
+
+        Args:
+            call: Paths, module, name, arguments, keywords and memory limit; see `_serve`.
+
+        Returns:
+            The connection on which the answer will arrive.
+        """
         if self.connection is not None:
-            with contextlib.suppress(OSError):  # it has ended while it was idle
+            # The process may have ended while it was idle.
+            with contextlib.suppress(OSError):
                 self.connection.send(call)
                 return self.connection
             self.end()
-        self.connection, theirs = Pipe()
-        with theirs:
-            # It writes where the page does.
-            paths = {
+        self.connection, worker_connection = Pipe()
+        with worker_connection:
+            # The worker imports the modules of the page, and writes temporary files where it does.
+            variables = {
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 "TMPDIR": tempfile.gettempdir(),
             }
-            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+            descriptor = worker_connection.fileno()
             self.process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], env={**os.environ, **paths}
+                [sys.executable, "-m", __name__, str(descriptor)],
+                pass_fds=[descriptor],
+                env={**os.environ, **variables},
             )
         self.connection.send(call)
         return self.connection
 
     def end(self) -> None:
+        """End the process, if it runs."""
         if self.process is not None and self.connection is not None:
             self.connection.close()
             self.process.kill()
             self.process.wait()
-        self.process = self.connection = None
+        self.process = None
+        self.connection = None
 
 
 _FREE: queue.LifoQueue[_Worker] = queue.LifoQueue()
@@ -185,7 +206,8 @@ for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
     _FREE.put(_Worker())
 
 
-def _too_much(gigabytes: float) -> ValueError:
+def _make_memory_error(gigabytes: float) -> ValueError:
+    """Return the error for work that takes too much memory."""
     return ValueError(
         f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send fewer items."
     )
@@ -195,50 +217,69 @@ def _too_much(gigabytes: float) -> ValueError:
 
 
 def _serve(connection: Connection) -> None:
+    """Answer the calls of a page, until it ends.
+
+    A call has the import paths, the module and the qualified name of a function, its arguments and
+    keywords, and the memory limit in 10^9 bytes. The answer is (False, result) or (True, error).
+    """
     while True:
         try:
             sys.path[:], module, name, arguments, keywords, gigabytes = connection.recv()
-        except (EOFError, OSError):  # the page has ended
+        except (EOFError, OSError):
+            # The page has ended.
             return
         try:
             _limit(gigabytes)
             function: Any = importlib.import_module(module)
-            # A method is named by its class, too.
+            # The qualified name of a method has that of its class before it.
             for attribute in name.split("."):
                 function = getattr(function, attribute)
             answer = (False, function(*arguments, **keywords))
         except MemoryError:
-            answer = (True, _too_much(gigabytes))
-        # Any error is passed on: the page knows which of them a visitor reads.
+            answer = (True, _make_memory_error(gigabytes))
+        # Any other error is sent to the page, which decides whether a visitor reads it.
         except Exception as error:
-            answer = (True, _readable(error, gigabytes))
+            answer = (True, _make_picklable(error, gigabytes))
         connection.send(answer)
 
 
-def _readable(error: Exception, gigabytes: float) -> Exception:
-    # Errors of other classes may need arguments that pickle does not keep.
+def _make_picklable(error: Exception, gigabytes: float) -> Exception:
+    """Return an error that pickle can send, with the same message.
+
+    Instances of other classes than TypeError and ValueError may need arguments that pickle does not
+    keep. Errors that the input explains become ValueErrors, which a visitor reads. All others become
+    RuntimeErrors with their traceback.
+
+    Args:
+        error: The error.
+        gigabytes: The memory limit, for an error of torch about it.
+    """
     if type(error) in (TypeError, ValueError):
         return type(error)(str(error))
     if isinstance(error, (TypeError, ValueError)):
         return ValueError(str(error))
     if is_user_error(error):
         return ValueError(format_error(error))
-    if "allocate memory" in str(error):  # as torch says it
-        return _too_much(gigabytes)
+    # torch raises a RuntimeError with this message if memory is short.
+    if "allocate memory" in str(error):
+        return _make_memory_error(gigabytes)
     return RuntimeError("".join(traceback.format_exception(error)))
 
 
 def _limit(gigabytes: float) -> None:
-    """Limit the memory of this process: what it may still allocate fails, and the machine goes on."""
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not on this system
+    """Limit the memory that this process can allocate, so that one visitor cannot use up the machine.
+
+    Allocations beyond it raise a MemoryError. Systems without such limits are left without one.
+    """
+    with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        soft = math.floor(gigabytes * 1e9)
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        soft_limit = math.floor(gigabytes * 1e9)
         # A negative hard limit means that there is none.
-        if hard >= 0:
-            soft = min(soft, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        if hard_limit >= 0:
+            soft_limit = min(soft_limit, hard_limit)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft_limit, hard_limit))
 
 
 if __name__ == "__main__":
