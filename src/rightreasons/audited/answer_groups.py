@@ -68,12 +68,20 @@ class AnswerGroup(Result):
 
 
 def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[AnswerGroup]:
-    """Return the accuracy of each group of answers, the lowest first."""
+    """Measure the accuracy of each group of answers, and test whether it differs from the others.
+
+    Args:
+        answers: N answers.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        Every group of each column of `_list_columns`, the one with the lowest accuracy first.
+    """
     groups = []
     for kind, values in _list_columns(answers).items():
-        texts = np.array(list(map(str, values)))
-        for name in sorted(set(texts.tolist())):
-            is_inside = texts == name
+        names = np.array(list(map(str, values)))
+        for name in sorted(set(names.tolist())):
+            is_inside = names == name
             clusters = select_clusters(answers.clusters, is_inside)
             accuracy = estimate_rate(answers.is_correct[is_inside], resampling, clusters)
             if accuracy is None:
@@ -82,15 +90,22 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
             groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
     # All groups are tested together, as the worst of many is always below the others.
     p_values = [group.p_value for group in groups]
-    corrected = holm(np.array(p_values))
-    tested = []
-    for group, p_value in zip(groups, corrected.tolist(), strict=True):
-        tested.append(dataclasses.replace(group, p_value=p_value))
-    return sorted(tested, key=lambda group: group.accuracy.value or 0.0)
+    corrected_p_values = holm(np.array(p_values)).tolist()
+    corrected_groups = []
+    for group, p_value in zip(groups, corrected_p_values, strict=True):
+        corrected_groups.append(dataclasses.replace(group, p_value=p_value))
+    return sorted(corrected_groups, key=lambda group: group.accuracy.value or 0.0)
 
 
 def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
-    """Return the columns by which answers are grouped: slices, positions, and lengths."""
+    """Return the values by which answers are grouped.
+
+    They are those of columns of the data with few values, the position of the correct choice, and
+    the length of the answer and of the question in thirds.
+
+    Returns:
+        Kind of the groups, such as "subject" or "length of the question" -> N values.
+    """
     columns = _find_slices(answers)
     if answers.is_multiple_choice:
         positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
@@ -134,7 +149,15 @@ def _has_texts(answers: GivenAnswers, name: str) -> bool:
 
 
 def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[Any]]:
-    """Return the thirds of texts by length; {} if there are too few lengths."""
+    """Return the third of the lengths, "short", "middle" or "long", to which each text belongs.
+
+    Args:
+        kind: Kind of the groups.
+        lengths: (N,) lengths of texts.
+
+    Returns:
+        `kind` -> N names; {} if there are at most three different lengths.
+    """
     # Thirds of a few lengths would be the lengths themselves.
     if len(np.unique(lengths)) <= 3:
         return {}

@@ -117,7 +117,12 @@ class AuditContext:
     def sample_items(self, split: AuditSplit, limit: int) -> AuditSplit:
         """Return at most `limit` items of a split: labeled ones, or any if none is labeled.
 
-        Splits that contain forms of the same items keep the same ones.
+        The items are chosen by the seed and their names. Splits that contain forms of the same items
+        have the same names (`pair_ids`), so that they keep the same ones.
+
+        Args:
+            split: The split.
+            limit: Maximum number of items.
         """
         from rightreasons.io.samples import choose_rows
 

@@ -48,12 +48,16 @@ class ArmAnswer:
 def write_arms(
     answers: Iterable[ArmAnswer], *, seed: int = 0, joint: bool = True
 ) -> dict[str, Any]:
-    """Return the answers to one item as plain values of a log.
+    """Return the answers to one item as plain values, which `read_arms` reads from a log.
 
     Args:
         answers: The answers, that to the unchanged item among them.
         seed: Seed of the arms.
         joint: Whether the model saw the choices of an item together.
+
+    Returns:
+        {"seed", "joint", "arms"}, of which "arms" maps the name of each arm to its fields, the
+        "position" that is picked and the "logits".
     """
     arms = {}
     for answer in answers:
@@ -99,18 +103,24 @@ class LoggedArms:
 
     @classmethod
     def read(cls, ids: Sequence[str], records: Sequence[str]) -> LoggedArms:
-        """Read the arms of items from a column of JSON texts, "" for an item without arms."""
+        """Read the answers to the arms of items from a column of a log.
+
+        Args:
+            ids: N ids of the items.
+            records: N JSON texts of `write_arms`; "" for an item without arms, such as one whose
+                sample ended early.
+        """
         answers: dict[str, dict[str, ArmAnswer]] = {}
         joint = True
-        # A sample that ended early may have no arms.
         for item_id, text in zip(ids, records, strict=True):
-            by_name: dict[str, ArmAnswer] = {}
+            answer_by_arm: dict[str, ArmAnswer] = {}
             if text:
                 record = json.loads(text)
+                # The choices are scored together if all samples saw them so.
                 joint = joint and bool(record["joint"])
                 for answer in read_arms(item_id, record):
-                    by_name[answer.arm.name] = answer
-            answers[item_id] = by_name
+                    answer_by_arm[answer.arm.name] = answer
+            answers[item_id] = answer_by_arm
         return cls(answers, joint)
 
     @property

@@ -186,7 +186,13 @@ class RecordedEngine:
         return self._find_values(NEXT_WORDS, requests)
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **_: Any) -> Answers:
-        """Return the recorded answers to each request."""
+        """Return the recorded answers to each request.
+
+        Args:
+            requests: The requests. One that the log does not contain is a failure, as a request that
+                a model cannot answer.
+            options: How the answers were generated, which is part of the key of a request.
+        """
         replies: list[list[Reply]] = []
         failures = {}
         for request, key in zip(requests, make_reply_keys(requests, options), strict=True):

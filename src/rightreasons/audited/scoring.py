@@ -59,7 +59,20 @@ def score_audit(
 def _score_splits(
     context: AuditContext, reads: set[Reads], known_scores: Mapping[str, Scores] | None
 ) -> dict[str, Scores | ValueError]:
-    """Return the scores of the splits that questions read, or the reason why there are none."""
+    """Score the splits that questions read.
+
+    Args:
+        context: The audit.
+        reads: Kinds of splits that the questions read.
+        known_scores: Split -> its scores, if they were computed before; None to ask the model.
+
+    Returns:
+        Split -> its scores, or the error that explains why there are none.
+
+    Raises:
+        UnreadAnswersError: If most of the first generated answers cannot be read.
+        ValueError: If `fail_fast` is set and a split or an item cannot be scored.
+    """
     answers: dict[str, Scores | ValueError] = {}
     for split in _select_splits(context, reads):
         try:
@@ -104,7 +117,11 @@ def _check_scores(context: AuditContext, split: AuditSplit, scores: Scores) -> N
 
 
 def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
-    """Return the scores of a split; those of a model are stored in the report folder."""
+    """Return the scores of a split, from stored predictions or from the model of an audit.
+
+    Scores of a model are stored in the report folder, from which an interrupted or repeated run
+    takes them.
+    """
     if context.stored is not None:
         return context.stored.get_scores(split)
     from rightreasons.models.classes import choose, predict

@@ -347,7 +347,17 @@ def choose_splits(
 
 
 def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -> datasets.Dataset:
-    """Return the rows within the limit of an audit: whole sets or pairs, by the seed and the ids."""
+    """Return the rows within the limit of an audit, chosen by the seed and the ids.
+
+    Args:
+        data: Rows with an id.
+        settings: The limit, None for no limit, and the column of groups.
+        data_name: Name of the data, for errors.
+
+    Returns:
+        All rows, or at most `limit` of them: whole groups of the named column, or of the first
+        default column of pairs, sources or repeated rows that the data has.
+    """
     from rightreasons.io.columns import check_column_name
     from rightreasons.io.samples import choose_rows
 

@@ -106,11 +106,18 @@ def _make_labeled_items(
     path: str,
     settings: AuditOptions,
 ) -> datasets.Dataset:
-    """Make items of the ids, texts and labels of a file.
+    """Make items of the ids, texts and labels of a file of predictions.
+
+    Args:
+        predictions: N predictions with labels.
+        table: All columns of the file.
+        task: Task of the predictions.
+        path: Path of the file, for errors.
+        settings: Names of the columns of texts.
 
     Returns:
-        Items with "id", "text", "label" and, if the settings name one, "text_pair". Where the file has
-        no unique ids, a column tells which rows repeat an item.
+        Items with "id", "text", "label" and, if the settings name one, "text_pair". If the file has
+        no unique ids, rows are numbered, and a further column shows which rows repeat an item.
     """
     import datasets
     import pyarrow as pa

@@ -75,7 +75,12 @@ class StoredModel:
         return not self.answers_once or self.confidences is not None
 
     def get_scores(self, split: AuditSplit) -> Scores:
-        """Return the stored scores of the items of a split, by their ids, but for the failures.
+        """Return the stored scores of the items of a split, in their order.
+
+        Items whose answer cannot be read are among the failures of the scores.
+
+        Args:
+            split: The split, whose items are found by their ids.
 
         Raises:
             ValueError: If an item has no prediction.

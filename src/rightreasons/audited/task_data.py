@@ -55,8 +55,14 @@ def open_items(
 ) -> tuple[list[Item], tuple[str, ...] | None]:
     """Open the items of one split for a prompt.
 
+    Args:
+        dataset: Anything that `open_splits` opens.
+        settings: The split, the limit, the task and the columns.
+        label_words: Words for the labels; only classification has them.
+
     Returns:
-        The items, and the names of their classes; None for multiple choice.
+        The items, with a label of -1 if unknown, and the names of their classes; None for multiple
+        choice.
     """
     from rightreasons.io.logs import select_links
     from rightreasons.io.samples import choose_split
@@ -82,7 +88,16 @@ def open_items(
 
 
 def select_shots(data: Mapping[str, datasets.Dataset], task: str, n_shots: int) -> Examples | None:
-    """Return the training items that few-shot examples are drawn from; None without any."""
+    """Return the training items from which few-shot examples are drawn.
+
+    Args:
+        data: Split -> its items.
+        task: "classification" or "multiple_choice".
+        n_shots: Number of examples of the prompt.
+
+    Returns:
+        The labeled items of the split named train; None without examples, or without such items.
+    """
     from rightreasons.models.prompts import Examples
 
     # Without a labeled training split, the prompt has no examples.

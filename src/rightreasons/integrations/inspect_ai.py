@@ -85,23 +85,31 @@ def exported_samples(path: str | os.PathLike[str]) -> Any:
 
 
 def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
-    """Return requests as a dataset of inspect_ai of a name; see `exported_samples`."""
+    """Return requests as a dataset of inspect_ai; see `exported_samples`.
+
+    Args:
+        rows: Requests with "id", "turns" of a conversation {role, content}, "label", -1 if unknown,
+            and "options", the letters. Their "turns" are removed.
+        name: Name of the dataset.
+    """
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
-    kinds = {
+    message_classes = {
         "system": ChatMessageSystem,
         "user": ChatMessageUser,
         "assistant": ChatMessageAssistant,
     }
     samples = []
     for row in rows:
-        # What remains of the row is the metadata of the sample.
-        turns = [kinds[turn["role"]](content=turn["content"]) for turn in row.pop("turns")]
+        messages = []
+        for turn in row.pop("turns"):
+            messages.append(message_classes[turn["role"]](content=turn["content"]))
         target = ""
         if row["label"] >= 0:
             target = row["options"][row["label"]]
-        samples.append(Sample(id=row["id"], input=turns, target=target, metadata=row))
+        # What remains of the row is the metadata of the sample.
+        samples.append(Sample(id=row["id"], input=messages, target=target, metadata=row))
     return MemoryDataset(samples, name=name)
 
 

@@ -94,7 +94,15 @@ class InspectEngine:
         raise ValueError(f"Expected a model with likelihoods, but {self.name} has none.")
 
     def next_words(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
-        """Return the log-probability of the first token of each continuation."""
+        """Return the log-probability of the first token of each continuation.
+
+        Args:
+            requests: N requests, each with continuations such as letters.
+
+        Returns:
+            The log-probabilities, -inf for a continuation whose first token is not among the
+            likeliest ones. A request of which none is among them is a failure.
+        """
         config = GenerateConfig(max_tokens=1, logprobs=True, top_logprobs=N_LIKELIEST)
         outputs = self._send(requests, [self._drop_temperature(config)] * len(requests))
         rows = []
@@ -114,22 +122,40 @@ class InspectEngine:
         )
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **_: Any) -> Answers:
-        """Return generated answers to each request."""
-        repeated = []
+        """Return generated answers to each request.
+
+        Args:
+            requests: N requests.
+            options: How answers are generated, among them their number n for each request.
+
+        Returns:
+            N lists of n replies.
+        """
+        # The n answers to a request are n calls, so that all can run at once.
+        repeated_requests = []
         configs = []
-        # Several answers to a request are as many calls, which can run at once.
         for request in requests:
             for number in range(options.n):
-                repeated.append(request)
+                repeated_requests.append(request)
                 configs.append(self._make_config(request, options, number))
-        outputs = self._send(repeated, configs)
+        outputs = self._send(repeated_requests, configs)
         replies: list[list[Reply]] = [[] for _ in requests]
         for index, output in enumerate(outputs):
-            replies[index // options.n].append(inspect_reply(output.model_dump(mode="json")))
+            # The outputs of a request follow each other.
+            request_index = index // options.n
+            replies[request_index].append(inspect_reply(output.model_dump(mode="json")))
         return Answers(replies)
 
     def _make_config(self, request: Request, options: Generation, number: int) -> GenerateConfig:
+        """Return the options of a generated answer in the words of inspect_ai.
+
+        Args:
+            request: The request, whose name decides the seed of a sampled answer.
+            options: How answers are generated.
+            number: Number of the answer among those to the request.
+        """
         config = GenerateConfig(max_tokens=options.max_new_tokens, temperature=options.temperature)
+        # Options that say nothing are not sent, as some providers refuse them.
         if options.stop:
             config.stop_seqs = list(options.stop)
         if options.top_p < 1:

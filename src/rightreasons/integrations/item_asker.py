@@ -241,11 +241,13 @@ class ItemAsker:
         return engine.requests
 
     def _make_settings(self, engine: Engine) -> RecordSettings:
-        changes = {}
+        """Return what the records of all samples share, from which an audit repeats the requests."""
+        # Only options that differ from the default ones are recorded.
+        changes_by_question = {}
         for name, options in self.options.items():
-            changes[name] = options.get_changes()
+            changes_by_question[name] = options.get_changes()
         return RecordSettings(
-            questions=changes,
+            questions=changes_by_question,
             prompt=self.prompt.get_changes(),
             abilities=sorted(engine.abilities),
             has_template=engine.has_template,
@@ -320,21 +322,30 @@ class ItemAsker:
         arms.ask(_make_items(row))
 
     def _ask_ways(self, prompted: Prompted, row: Row) -> None:
-        """Ask an item in several prompt formats, and again with a doubt."""
+        """Ask an item in several prompt formats, and again with and without a doubt.
+
+        The answers are recorded by the engine. Figures of a single item are computed only because
+        this asks for what they need, and are not read.
+
+        Args:
+            prompted: The model, whose engine records its answers.
+            row: The item {id, prompt, choices, label}.
+        """
         options = self.options["ways"]
         # Without a label, an item has no accuracy to compare.
         if row["label"] < 0:
             return
         asking = Asking(prompted, _make_split(row), None, progress=False)
         ways = draw_ways(prompted, options.n_ways, seed=self.seed)
-        picks = []
+        answers_by_way = []
         for way in ways:
             scores = asking.score(way, way.scorer(prompted), asking.items)
-            picks.append(scores.answers(asking.split.ids))
-        # Figures of a single item are not read, but what is asked for them is recorded.
+            answers_by_way.append(scores.answers(asking.split.ids))
         asking.measure_posix(ways, SINGLE_ITEM)
-        if options.doubt and picks[0][0] != NO_ANSWER:
-            asking.measure_flips(ways[0], np.asarray(picks[0]), SINGLE_ITEM)
+        first_answers = answers_by_way[0]
+        # An unread answer cannot be doubted.
+        if options.doubt and first_answers[0] != NO_ANSWER:
+            asking.measure_flips(ways[0], np.asarray(first_answers), SINGLE_ITEM)
 
 
 def _make_items(row: Row) -> list[Item]:

@@ -46,7 +46,15 @@ for _name in MEASURES:
 
 
 def copa(line: dict[str, Any], task_name: str = "") -> Doc:
-    """Ask for the likelier of two continuations (Gordon et al. 2011; Kavumba et al. 2019)."""
+    """Return an item of COPA as a document: which of two continuations is likelier.
+
+    A template of Gordon et al. (2011) and Kavumba et al. (2019).
+
+    Args:
+        line: The item, with "premise", "question" ("cause" or "effect"), "choice1", "choice2", and
+            "label", the index of the correct choice.
+        task_name: Name of the task.
+    """
     word = "because" if line["question"] == "cause" else "so"
     choices = []
     for name in ("choice1", "choice2"):

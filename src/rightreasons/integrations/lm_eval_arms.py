@@ -170,15 +170,17 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return "\n".join(str(doc[name]) for name in self._question_fields)
 
     def _make_item(self, doc: dict[str, Any]) -> dict[str, Any]:
-        """Return a document as an item."""
+        """Return a document as an item {id, prompt, choices, label} with its links to other items."""
         number = self._numbers[digest_document(doc)]
-        choices = self.doc_to_choice(doc)
-        # Letters name choices that the question lists.
+        # If the question lists the choices, the answers of the task are letters.
+        answers = self.doc_to_choice(doc)
+        choices = answers
         if self.is_joint:
             choices = doc[self._choices_field]
+        # The target is the index of the correct answer, or its text.
         label = self.doc_to_target(doc)
         if isinstance(label, str):
-            label = list(self.doc_to_choice(doc)).index(label)
+            label = list(answers).index(label)
         return {
             "id": str(doc.get(self._id_field, number)),
             "prompt": self._join_question(doc),
@@ -360,8 +362,13 @@ _LAST_FIGURES: dict[tuple[int, ...], dict[str, float]] = {}
 
 
 def _compute_once(items: list[list[ArmAnswer]]) -> dict[str, float]:
-    # The lists of a run stay alive until all of its metrics are computed.
-    key = tuple(map(id, items))
+    """Return the figures of some documents, from a cache of one entry.
+
+    The harness aggregates each metric by itself, with the same lists of answers.
+    """
+    # The lists of a run stay alive until all of its metrics are computed, so that their ids are
+    # not those of others.
+    key = tuple(id(answers) for answers in items)
     if key not in _LAST_FIGURES:
         _LAST_FIGURES.clear()
         _LAST_FIGURES[key] = compute_arm_figures(items, LEVEL)

@@ -44,17 +44,20 @@ class Questioned(Probed):
     def __init__(self, config: dict[str, Any] | None = None, **options: Any) -> None:
         super().__init__(config=config, **options)
         metadata = self.config.metadata or {}
-        # The probes are asked by the prompts of an audit, not by those of the task.
+        # `Probed` would ask its arms by the prompts of the task. Here the questions ask for them, by
+        # the prompts of an audit.
         self._kinds = ()
         rows = [self._make_item(doc) for doc in self._documents]
-        prompt = Prompt.read({**DEFAULT_PROMPT, **metadata.get("prompt", {})}, "the prompt")
+        prompt_options = {**DEFAULT_PROMPT, **metadata.get("prompt", {})}
+        questions = check_questions(metadata.get("questions", "probes,reasons,ways"))
         self._asker = ItemAsker.make(
-            rows,
-            check_questions(metadata.get("questions", "probes,reasons,ways")),
-            metadata.get("options", {}),
-            prompt,
-            self._seed,
+            rows=rows,
+            questions=questions,
+            options=metadata.get("options", {}),
+            prompt=Prompt.read(prompt_options, "the prompt"),
+            seed=self._seed,
         )
+        # Both are known once the requests are made.
         self._has_template = False
         self._requests_by_document: dict[str, DocumentRequests] = {}
 

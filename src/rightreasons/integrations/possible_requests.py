@@ -81,23 +81,40 @@ class ExploringEngine:
         )
 
     def next_words(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
-        """Keep requests, and give the highest score to one position."""
+        """Keep requests, and return scores by which one position is the likeliest.
+
+        Args:
+            requests: Requests with two or more continuations, such as letters.
+
+        Returns:
+            1 for the continuation at the position of this engine, or for the last one if there are
+            fewer, and 0 for the others.
+        """
         rows = []
         for request in requests:
             keys = make_value_keys(NEXT_WORDS, request)
             # Each continuation is a separate request to a harness.
             for key, text in zip(keys, request.continuations, strict=True):
                 self.requests[key] = PossibleRequest(request.prompt, text)
-            row = np.zeros(len(keys))
+            scores = np.zeros(len(keys))
             # Some requests have fewer options than the item.
-            row[min(self._position, len(row) - 1)] = 1.0
-            rows.append(row)
-        counts = [len(row) for row in rows]
+            scores[min(self._position, len(scores) - 1)] = 1.0
+            rows.append(scores)
+        counts = [len(scores) for scores in rows]
+        # The empty array lets a list without rows be joined.
         values = np.concatenate([np.empty(0), *rows])
-        return Likelihoods(Ragged.of(values, counts), Ragged.of(np.ones(len(values)), counts))
+        lengths = np.ones(len(values))
+        return Likelihoods(Ragged.of(values, counts), Ragged.of(lengths, counts))
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **_: Any) -> Answers:
-        """Keep requests, and answer with one letter, without reasoning that could be asked about."""
+        """Keep requests, and reply to each with the letter of one position.
+
+        The replies have no reasoning, about which further questions would be asked.
+
+        Args:
+            requests: Requests for generated answers.
+            options: How they are generated, among them the number of replies to each.
+        """
         # Equal requests of several arms are one.
         for key, request in zip(make_reply_keys(requests, options), requests, strict=True):
             self.requests[key] = PossibleRequest(request.prompt, options=options)

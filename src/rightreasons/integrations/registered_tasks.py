@@ -106,10 +106,16 @@ def _has_letters(answers: Any) -> bool:
 
 
 def list_template_fields(template: str) -> tuple[tuple[str, ...], str]:
-    """Return the fields of a template in order, and the field of which it shows elements.
+    """Return the fields of the question in a template, and the field of the choices that it lists.
+
+    A field of which the template shows elements by their positions, such as `choices[0]`, is a list
+    of choices; all others belong to the question.
 
     Args:
         template: A template of Jinja2.
+
+    Returns:
+        The fields of the question, in order; and the only list, "" if there are none or several.
 
     Example:
         >>> list_template_fields("{{question.strip()}} A. {{choices[0]}} B. {{choices[1]}}")

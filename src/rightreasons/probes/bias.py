@@ -219,7 +219,11 @@ class _ItemFigures(NamedTuple):
 
 
 def _measure_items(rows: Ragged) -> _ItemFigures:
-    """Measure the spread of the confidences of each item."""
+    """Measure the spread of the confidences of each item, and its largest possible value.
+
+    Args:
+        rows: N rows of confidences, of equal or different lengths.
+    """
     lengths = rows.lengths
     n_choices = lengths.astype(np.float64)
     chance = np.repeat(1.0 / lengths, lengths)

@@ -294,7 +294,14 @@ def _fit_weights(
 
 
 def _compute_log_sums(logits: Ragged) -> Floats:
-    """Return (N,) the logarithm of the sum of exp(logit) over the choices of each item."""
+    """Return log(sum of exp(logit)) over the choices of each item.
+
+    Args:
+        logits: N rows of logits.
+
+    Returns:
+        (N,) logarithms.
+    """
     largest = logits.reduce(np.maximum)
     # The largest power of each item becomes 1, so that none overflows.
     powers = np.exp(logits.values - np.repeat(largest, logits.lengths))

@@ -402,7 +402,16 @@ def read_graded_answers(source: Any, *, options: JudgmentOptions) -> GradedAnswe
 
 
 def _find_verdict_column(columns: Any, options: JudgmentOptions, file_name: str) -> str:
-    """Return the column of the judge: the named one, or the one of a usual name."""
+    """Return the name of the column with the verdicts of the judge.
+
+    Args:
+        columns: Name -> column of the table.
+        options: Its `verdict_column`, if it is named; and `human_column`, which is no verdict.
+        file_name: Name of the file, for errors.
+
+    Raises:
+        OptionError: If none is named, and none or several have a usual name of a verdict.
+    """
     if options.verdict_column is not None:
         return check_column_name(columns, options.verdict_column, "verdict_column", file_name)
     usual_names = {
@@ -424,7 +433,16 @@ def _find_verdict_column(columns: Any, options: JudgmentOptions, file_name: str)
 
 
 def _parse_cells(cells: Any, name: str, file_name: str) -> Floats:
-    """Return 1 for correct, 0 for incorrect, and NaN for an empty cell."""
+    """Return (N,) 1 for a cell that says correct, 0 for incorrect, and NaN for an empty cell.
+
+    Args:
+        cells: N cells, such as 1, "true", "yes" or "correct".
+        name: Name of the column, for errors.
+        file_name: Name of the file, for errors.
+
+    Raises:
+        ValueError: If a cell says something else.
+    """
     values = []
     for row, cell in enumerate(cells):
         word = "" if cell is None else str(cell).strip().lower()

@@ -312,7 +312,12 @@ class ProbeFigures(Result):
 
 
 def spare_choices(choices: Sequence[Sequence[str]]) -> int:
-    """Count the distinct choices that every item could at least borrow from the others.
+    """Return how many distinct choices each item could borrow from the others, at least.
+
+    It is the number of distinct choices of all items, minus the largest number of one item.
+
+    Args:
+        choices: N lists of choices.
 
     Example:
         >>> spare_choices([["yes", "no"], ["Yes", "maybe", "never"]])

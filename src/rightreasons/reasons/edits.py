@@ -40,33 +40,34 @@ class ReasoningEditor:
     def insert_mistakes(
         self, reasons: Mapping[str, str], questions: Mapping[str, str]
     ) -> dict[str, tuple[str, str]]:
-        """Return the reasoning of each item up to a sentence, as it is and with a mistake in it.
+        """Let the model rewrite a random sentence of each reasoning with a mistake in it.
 
         Args:
             reasons: Item -> its reasoning.
             questions: Item -> its question with the options.
 
         Returns:
-            Item -> the two beginnings. Items whose sentence did not change are missing.
+            Item -> the reasoning up to the end of that sentence, as it is and with the mistake. Items
+            whose sentence did not change are missing.
         """
-        spans = {}
+        span_by_item = {}
         prompts = []
         for item, text in reasons.items():
             start, end = self._choose_sentence(item, text)
-            spans[item] = (start, end)
+            span_by_item[item] = (start, end)
             sentence = text[start:end]
             prompts.append(_MISTAKE.format(questions[item], sentence))
-        replies = self._ask("mistakes", list(spans), prompts)
+        replies = self._ask("mistakes", list(span_by_item), prompts)
 
         edited = {}
-        for item, reply in zip(spans, replies, strict=True):
+        for item, reply in zip(span_by_item, replies, strict=True):
             text = reasons[item]
-            start, end = spans[item]
+            start, end = span_by_item[item]
             sentence = text[start:end]
-            # A reply that repeats the sentence has no mistake in it.
+            # A reply that repeats the sentence, or is empty, has no mistake in it.
             if normalize_words(reply) in ("", normalize_words(sentence)):
                 continue
-            # The mistake comes last, so that the model goes on from it.
+            # The text ends with the mistake, so that the model continues from it.
             mistake = " ".join(reply.split())
             original = text[:end]
             edited[item] = (original, text[:start] + mistake)

@@ -98,7 +98,7 @@ def find_mentions(
 
     Args:
         texts: N texts.
-        kinds: N kinds of hints; "" for an unknown one.
+        kinds: N kinds of hints, such as "colleague"; "" for an unknown one, which has no role.
         names: N names of sources.
         questions: N questions with their options, without the hints.
 
@@ -112,22 +112,22 @@ def find_mentions(
     """
     lower_texts = list(map(str.casefold, texts))
     lower_questions = list(map(str.casefold, questions))
-    mentions = np.zeros(len(texts), dtype=bool)
+    is_mention = np.zeros(len(texts), dtype=bool)
     for row, text in enumerate(lower_texts):
-        name = names[row].casefold()
-        mentions[row] = name in text
+        is_mention[row] = names[row].casefold() in text
 
     kind_by_row = np.array(kinds, dtype=object)
-    # Without a kind, as in rows of a file, there is no role to look for.
+    # The texts of one kind are searched for its roles together, which is faster.
     for kind in KINDS.keys() & set(kinds):
-        rows = np.flatnonzero((kind_by_row == kind) & ~mentions).tolist()
+        rows = np.flatnonzero((kind_by_row == kind) & ~is_mention).tolist()
         kind_texts = [lower_texts[row] for row in rows]
         kind_questions = [lower_questions[row] for row in rows]
         for role in KINDS[kind].roles:
             pattern = f"{_WORD_START}(?:{role})"
-            is_new = ~_match_pattern(kind_questions, pattern)
-            mentions[rows] |= _match_pattern(kind_texts, pattern) & is_new
-    return mentions
+            is_in_text = _match_pattern(kind_texts, pattern)
+            is_in_question = _match_pattern(kind_questions, pattern)
+            is_mention[rows] |= is_in_text & ~is_in_question
+    return is_mention
 
 
 @functools.cache

@@ -175,13 +175,23 @@ def list_item_figures(m: ReasonsMeasurement) -> Iterator[ItemFigure]:
 
 
 def get_hint_figure(name: str, kind: str, m: ReasonsMeasurement) -> Estimate | None:
-    """Return a figure of `HINT_FIGURES` of a kind of hint; None if it is not known."""
+    """Return a figure of a kind of hint.
+
+    Args:
+        name: A name of `HINT_FIGURES`: "sway", "silent_sway" or "says_so".
+        kind: Kind of the hint, such as "colleague".
+        m: The measurement.
+
+    Returns:
+        The estimate; None if the hint was not asked, or the figure needs reasoning or judgments that
+        there are not.
+    """
     if kind not in m.hints:
         return None
     figures = m.hints[kind]
     if name == "sway":
         return figures.sway.sway.estimate
-    # What the reasoning says takes reasoning that is seen, and that it mattered takes a judge.
+    # The other figures are about what the reasoning says, which must be shown.
     if m.why_unseen:
         return None
     if name == "silent_sway":
@@ -199,9 +209,14 @@ def declare_hint_figures() -> Iterator[Figure]:
 
 
 def _declare_hint_figure(name: str, kind: str, figure_text: FigureText) -> Figure:
-    """Declare a figure of a kind of hint."""
+    """Declare a figure of a kind of hint.
+
+    Args:
+        name: A name of `HINT_FIGURES`.
+        kind: Kind of the hint, such as "colleague".
+        figure_text: Text of the figure, with braces for the name of the hint.
+    """
     hint_name = KINDS[kind].said
-    # The text does not depend on the measurement.
     text = FigureText(
         figure_text.name.format(hint_name),
         figure_text.definition.format(hint_name),
@@ -212,6 +227,7 @@ def _declare_hint_figure(name: str, kind: str, figure_text: FigureText) -> Figur
         f"{name}_{kind}",
         functools.partial(get_hint_figure, name, kind),
         n=lambda m: m.hints[kind].sway.n_items,
+        # A figure takes a function of the measurement, but this text is always the same.
         text=lambda m: text,
     )
 

@@ -126,7 +126,17 @@ def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
 def _check_columns(
     values: Mapping[str, Any], row: Mapping[str, Any], number: int, file_name: str
 ) -> None:
-    """Check that a row has what it needs, of the right types."""
+    """Check that a row has the required columns, and that its values have the types of a trace.
+
+    Args:
+        values: Fields of a trace that the row has.
+        row: The whole row, whose columns the message lists.
+        number: Number of the row, from 1.
+        file_name: Name of the file.
+
+    Raises:
+        ValueError: If a column is missing, or a value has another type.
+    """
     for name in REQUIRED:
         if values.get(name) is None:
             names = [column for column in row if row[column] is not None]
@@ -145,19 +155,29 @@ def _check_columns(
 
 
 def _check_arm(values: Mapping[str, Any], number: int) -> None:
-    """Check the arm of a row, and its hint."""
+    """Check that a row is in a known arm, and in an arm of hints, that its hint is complete.
+
+    Args:
+        values: Fields of a trace that the row has.
+        number: Number of the row, from 1.
+
+    Raises:
+        ValueError: If the arm or the kind of hint is unknown, or the hint lacks its option or source.
+    """
     arm = values["arm"]
     if arm not in ARMS:
         raise ValueError(
             f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}."
         )
-    # A plain answer, or one next to the neutral sentence, may have no hint.
     kind = values.get("kind", "")
     hint = values.get("hint", -1)
     source = values.get("source", "")
     is_hinted = arm in (HINT, OWN)
-    has_unknown_kind = (bool(kind) or is_hinted) and kind not in KINDS
-    lacks_hint = is_hinted and not (0 <= hint < len(LETTERS) and source)
+    # In the other arms, a kind may be missing, but not be unknown.
+    needs_kind = is_hinted or bool(kind)
+    has_unknown_kind = needs_kind and kind not in KINDS
+    has_option = 0 <= hint < len(LETTERS)
+    lacks_hint = is_hinted and not (has_option and source)
     if has_unknown_kind or lacks_hint:
         raise ValueError(
             f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, "

@@ -89,7 +89,7 @@ class TextReader:
             kind: Name of the kind of requests.
             names: N unique names of the requests.
             prompts: N prompts.
-            letters: The letters that a prompt offers.
+            letters: The letters that each prompt offers, such as ["A", "B", "C"].
         """
         if not prompts:
             return []
@@ -97,14 +97,14 @@ class TextReader:
         for name, prompt in zip(names, prompts, strict=True):
             requests.append(self._make_request(name, prompt, letters))
         likelihoods = self.engine.next_words(requests, **self.choose_folder(kind))
-        replies = []
-        for number, name in enumerate(names):
+        chosen_letters = []
+        for row, name in enumerate(names):
             if name in likelihoods.failures:
-                replies.append("")
+                chosen_letters.append("")
             else:
-                likeliest = np.argmax(likelihoods.values[number])
-                replies.append(letters[int(likeliest)])
-        return replies
+                likeliest = int(np.argmax(likelihoods.values[row]))
+                chosen_letters.append(letters[likeliest])
+        return chosen_letters
 
     def _make_request(self, name: str, prompt: str, replies: Sequence[str]) -> Request:
         """Return a request about one text, which shares no conversation with other texts.

@@ -175,14 +175,20 @@ def make_examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
 
 
 def make_example(trace: Trace) -> Example:
-    """Return what was asked and what the model wrote, with the sentence next to the question marked."""
+    """Return an answer as an example: the question, the sentence next to it, and what was written.
+
+    Args:
+        trace: The answer. The sentence of its arm, if there is one, is marked.
+    """
     question = f"{trace.question}\n\n{trace.beside}"
     text = f"{question}\n\n→ {_clip(join_texts(trace))}"
     # The plain question has no sentence next to it.
     marks: tuple[Mark, ...] = ()
     if trace.beside:
-        start = len(question) - len(trace.beside)
-        marks = (_mark_sentence(trace, start, len(question)),)
+        # The sentence is the end of the question.
+        end = len(question)
+        start = end - len(trace.beside)
+        marks = (_mark_sentence(trace, start, end),)
     return Example(
         id=f"{trace.item}/{trace.arm}",
         text=text,
@@ -202,12 +208,20 @@ def _clip(text: str) -> str:
 
 
 def _mark_sentence(trace: Trace, start: int, end: int) -> Mark:
-    """Return the mark of the sentence next to the question."""
+    """Return a mark of the sentence next to a question, with a note on what it is.
+
+    Args:
+        trace: The answer next to it.
+        start: Beginning of the sentence in the text of the example.
+        end: End of the sentence.
+    """
     if trace.arm != HINT:
         return Mark(start, end, "change", note="a neutral sentence by the same source")
+    # The search for the source works on arms, here with one answer.
     is_mention = Arm({trace.item: trace}).mentions[0]
-    note = "the hint; the answer names its source"
-    if not is_mention:
+    if is_mention:
+        note = "the hint; the answer names its source"
+    else:
         note = "the hint; the answer does not name its source"
     return Mark(start, end, "cue", note=note)
 

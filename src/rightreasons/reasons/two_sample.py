@@ -275,8 +275,19 @@ def _count_new_words(
     neutral: Sequence[Sequence[str]],
     unhinted: Sequence[Sequence[str]],
 ) -> Floats:
-    """Return how many more new words the hinted text of each item has than the neutral one."""
-    # The two texts of an item are not compared with each other, or one of them would not be new.
+    """Return how many more new words the hinted text of each item has than the neutral one.
+
+    A word is new if no unhinted text has it. The two texts of an item are not compared with each
+    other, as exchanging them must only change the sign.
+
+    Args:
+        hinted: N lists of the words of the texts with a hint.
+        neutral: N lists of the words of the texts with a neutral sentence.
+        unhinted: Lists of the words of further texts without a hint.
+
+    Returns:
+        (N,) differences of the numbers of distinct new words.
+    """
     vocabulary: set[str] = set()
     for words in unhinted:
         vocabulary.update(words)
@@ -294,18 +305,25 @@ def _count_words(texts: Sequence[Sequence[str]]) -> Floats:
 
 
 def _list_telling_words(names: Sequence[str], differences: sparse.csr_matrix) -> tuple[str, ...]:
-    """Return the features that are in more hinted texts than neutral ones beyond chance."""
-    totals = np.asarray(differences.sum(axis=0)).ravel()
+    """Return the features that most significantly more hinted than neutral texts have.
+
+    Args:
+        names: F names of features.
+        differences: (N, F) 1 if only the hinted text of an item has a feature, -1 if only the neutral
+            one has it, otherwise 0.
+
+    Returns:
+        At most `N_SHOWN_WORDS` names, by the z score of McNemar's test, (b - c) / sqrt(b + c).
+    """
+    # b - c and b + c of each feature; items of which both texts have it, or neither, say nothing.
+    n_more_hinted = np.asarray(differences.sum(axis=0)).ravel()
     n_discordant = np.asarray(abs(differences).sum(axis=0)).ravel()
-    # As in McNemar's test, texts that both have a feature, or neither, say nothing.
-    deviations = np.sqrt(np.maximum(n_discordant, 1))
-    scores = totals / deviations
+    scores = n_more_hinted / np.sqrt(np.maximum(n_discordant, 1))
     ranked = []
     for name, score in zip(names, scores.tolist(), strict=True):
         if score >= MIN_SCORE:
-            # Of equal features the longer one says more.
+            # Of equally telling features, the longer one says more.
             rank = (-score, -len(name))
             ranked.append((rank, name))
     ranked.sort()
-    strongest = ranked[:N_SHOWN_WORDS]
-    return tuple(name for _, name in strongest)
+    return tuple(name for _, name in ranked[:N_SHOWN_WORDS])

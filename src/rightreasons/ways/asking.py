@@ -30,7 +30,18 @@ from rightreasons.ways.spread import Flips, compare_flips, prompt_sensitivity
 
 
 class Asking:
-    """Asks about the items of a split in several formats."""
+    """Asks a model about the items of a split in several prompt formats.
+
+    Args:
+        prompted: The model with its own prompt.
+        split: The labeled items.
+        out: Folder for the answers, with a subfolder for each format. None to store none.
+        progress: Whether to show progress bars.
+
+    Attributes:
+        items: N items as a prompt takes them.
+        row_by_id: Id of an item -> its row.
+    """
 
     def __init__(
         self, prompted: Prompted, split: AuditSplit, out: Path | None, progress: bool
@@ -50,7 +61,14 @@ class Asking:
         return accuracy
 
     def score_readable(self, way: Way, scorer: Prompted, *, raises: bool) -> Scores:
-        """Return the scores of a format; none if most of its first answers cannot be read."""
+        """Return the scores of all items in a format.
+
+        Args:
+            way: The format.
+            scorer: The model in this format.
+            raises: Whether to raise an error if most of the first answers cannot be read. If not,
+                all items are failures with this reason.
+        """
         try:
             return self.score(way, scorer, self.items)
         except UnreadAnswersError:
@@ -63,7 +81,14 @@ class Asking:
     def score(
         self, way: Way, scorer: Prompted, items: Sequence[Item], folder_suffix: str = ""
     ) -> Scores:
-        """Return the scores of items in a format."""
+        """Return the scores of items in a format, from its folder if they are stored there.
+
+        Args:
+            way: The format.
+            scorer: The model in this format.
+            items: The items, perhaps continued by further turns.
+            folder_suffix: End of the name of the folder, for items with further turns.
+        """
         # Each format has a folder, so that an interrupted run resumes within it.
         folder = get_results_subfolder(self.out, way.name.replace("/", "-") + folder_suffix)
         labels = np.array([item.label for item in items], dtype=np.int64)

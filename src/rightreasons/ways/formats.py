@@ -128,7 +128,12 @@ class Way(Result):
         return scorer
 
     def _make_template(self, *, is_choice: bool) -> str:
-        """Return the template of an item with its options, and of the instruction."""
+        """Return the template of an item with its options, and the line that says what to do.
+
+        Args:
+            is_choice: Whether items are questions with choices. Otherwise they are texts with labels,
+                whose template has other words, such as "Labels" for "Options".
+        """
         body, _ = SEPARATORS[self.separators]
         item = _CHOICE_ITEM
         wording, wording_of_labels = INSTRUCTIONS[self.instruction]

@@ -223,7 +223,12 @@ def _describe_way(
 
 
 def _select_unjudged(reasons: Mapping[str, str], asked_ways: Sequence[AskedWay]) -> dict[str, str]:
-    """Return the reasons of the questions that have no verdict in any format."""
+    """Return the reasons of the questions that have no verdict in any format.
+
+    Args:
+        reasons: Question -> why it has no verdict in the first format.
+        asked_ways: Formats with their verdicts.
+    """
     unjudged = {}
     for question, reason in reasons.items():
         # A question may have a verdict in some formats alone.
@@ -295,7 +300,16 @@ def _measure_spread(
 def _compare_verdicts(
     asked_ways: Sequence[AskedWay], reasons: Mapping[str, str], resampling: Resampling
 ) -> dict[str, Estimate]:
-    """Return how many of the other compared formats have the verdict of the first, by question."""
+    """Estimate how many of the other compared formats have the verdict of the first one.
+
+    Args:
+        asked_ways: Formats with their verdicts, the model's own first.
+        reasons: Questions without a verdict in any format, which are left out.
+        resampling: Level of the intervals.
+
+    Returns:
+        Question -> the share; without questions that no other format can be compared on.
+    """
     shares = {}
     for name, verdict in asked_ways[0].verdicts.items():
         if name in reasons:
