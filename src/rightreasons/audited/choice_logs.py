@@ -120,7 +120,13 @@ def _describe_columns(confidences: NDArray[np.float64] | None) -> str:
 def _list_failures(
     columns: Mapping[str, Any], picks: NDArray[np.int64], ids: Any
 ) -> dict[str, str]:
-    """Return the reason why a sample has no answer, by its id."""
+    """Return id -> why an item has no answer.
+
+    Args:
+        columns: Columns of the log, among them the reasons if some answers cannot be read.
+        picks: (N,) position of the picked choice; -1 for no answer.
+        ids: N ids.
+    """
     # A log whose answers can all be read has no such column.
     reasons = columns.get(LACK)
     failures = {}

@@ -63,7 +63,14 @@ def make_example(
 def _describe_answers(
     context: AuditContext, split: AuditSplit, item: int, predicted: int
 ) -> tuple[str, str]:
-    """Return the names of the label and of the prediction of an item."""
+    """Return the names of the label and of the prediction of an item, as an example shows them.
+
+    Args:
+        context: The audit.
+        split: Split of the item.
+        item: Row of the item.
+        predicted: Predicted class or choice.
+    """
     if context.stored is not None and context.answers_once and context.task == "confidence":
         # A log of answers stores their words, besides whether they are correct.
         row = split.data[item]

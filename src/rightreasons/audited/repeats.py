@@ -130,7 +130,16 @@ def _describe_variation(context: AuditContext, varied: Sequence[str], n_items: i
 def _describe_unread_pairs(
     context: AuditContext, sample: AuditSplit, expected: Probabilities
 ) -> RowDoubt | None:
-    """Describe a scorer of pairs whose scores do not change with the second texts; None for others."""
+    """Describe a scorer of text pairs whose scores do not depend on the second texts.
+
+    Args:
+        context: The audit.
+        sample: Some items, which are scored again with exchanged second texts.
+        expected: Scores of these items with their own second texts.
+
+    Returns:
+        A note; None for a scorer that reads them, and for items without different second texts.
+    """
     pairs = sample.text_pairs
     if pairs is None or sample.choices is not None or len(set(pairs)) == 1:
         return None

@@ -113,7 +113,16 @@ def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Esti
 def _estimate_scored(
     tables: ProbeTables, arms: LoggedArms, resampling: Resampling
 ) -> dict[str, Estimate | None]:
-    """Return the figures that need the scores of the choices under all probes."""
+    """Estimate prior bias and choice paralysis, which need scores of the choices under all probes.
+
+    Args:
+        tables: Items under the probes of a log.
+        arms: Answers to these.
+        resampling: Level, resamples and seed of the intervals.
+
+    Returns:
+        Name of a figure -> its estimate; {} if scores or a probe are missing.
+    """
     has_all_probes = bool(tables.ks) and all(name in tables.tables for name in WITHOUT_ANSWER)
     if not arms.is_scored or not has_all_probes:
         return {}

@@ -215,7 +215,16 @@ def questioned(asker: ItemAsker, *, is_scored: bool = False) -> Solver:
 
 
 def _read_letters(state: TaskState, n_choices: int) -> list[float] | None:
-    """Return the log-probabilities of the letters as the first token; None if there are none."""
+    """Return the log-probability of the letter of each choice as the first token of an output.
+
+    Args:
+        state: The state after an answer.
+        n_choices: Number of choices.
+
+    Returns:
+        `n_choices` log-probabilities. A letter that is not among the likeliest tokens has that of the
+        least likely of these. None if no letter is among them, or the model returns none.
+    """
     logprobs = state.output.choices[0].logprobs
     if logprobs is None or not logprobs.content or not logprobs.content[0].top_logprobs:
         return None

@@ -157,9 +157,10 @@ class ListedFigure:
 
     def of(self, items: Iterable[Sequence[float]]) -> float:
         """Return the figure; NaN if it is undefined."""
-        pairs = []
-        for label, *scores in items:
-            pairs.append((scores, int(label)))
-        value = aggregation(self.measure)(pairs)
+        # An aggregation takes pairs of scores and a label.
+        scored_items = []
+        for label, *log_likelihoods in items:
+            scored_items.append((log_likelihoods, int(label)))
+        value = aggregation(self.measure)(scored_items)
         # lighteval takes no None.
         return float("nan") if value is None else value

@@ -169,7 +169,12 @@ class ProbeTables:
         return readings
 
     def requests(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the prompts, choices and ids of all tables, one table after another."""
+        """Return the requests about all items in all T tables, table by table.
+
+        Returns:
+            T * N prompts, lists of choices, and unique ids, "ITEM/TABLE", each table with its N items
+            in order.
+        """
         prompts: list[str] = []
         choices: list[list[str]] = []
         names: list[str] = []
@@ -508,7 +513,16 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
 def _measure_positions(
     scores: ProbeTables, picks: NDArray[np.int64], resampling: Resampling
 ) -> PositionBias | None:
-    """Return the recall by position; None if the number of choices differs between items."""
+    """Measure how recall depends on the position of the correct choice.
+
+    Args:
+        scores: Tables of N items.
+        picks: (N,) position of the picked choice of each unchanged item.
+        resampling: Its level is that of the interval.
+
+    Returns:
+        The spread of recall; None if the number of choices differs between items.
+    """
     # Recalls of positions that only some items have are not comparable.
     sizes = np.unique(scores.sizes())
     if len(sizes) > 1:

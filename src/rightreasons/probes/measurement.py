@@ -432,7 +432,10 @@ def _measure_scored(
 
 
 def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
-    """Return whether all items have one number of choices, and a log has all orders of these."""
+    """Return whether the items can be asked in all orders of their choices.
+
+    All items need the same number of choices, and a log needs the answers to all orders of them.
+    """
     sizes = set(tables.sizes().tolist())
     if len(sizes) != 1:
         return False

@@ -216,7 +216,12 @@ class _Items:
         original_positions: object,
         scores: str,
     ) -> _Items:
-        """Check the arguments of `choice_paralysis`."""
+        """Check the arguments of `choice_paralysis`, and find each own choice in its perturbed row.
+
+        Raises:
+            TypeError: If an input has the wrong type.
+            ValueError: If rows, labels or positions do not fit; the first invalid one is named.
+        """
         original = check_ragged(predictions, scores=scores)
         perturbed = check_ragged(perturbed_predictions, scores=scores, name="perturbed_predictions")
         check_same_length(
@@ -244,6 +249,7 @@ class _Items:
             positions = _check_positions(
                 original_positions, original, perturbed, labels, perturbed_labels
             )
+        # A position in a row becomes an index into the flat array of all perturbed rows.
         starts = np.repeat(perturbed.starts, original.lengths)
         return cls(
             original=original,

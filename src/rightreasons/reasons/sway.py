@@ -622,16 +622,18 @@ class _Pair:
 
     @property
     def p_value(self) -> float:
-        """Exact p-value of McNemar's test, or of sign flips of clusters."""
+        """Exact p-value of no difference: of McNemar's test, or of sign flips of clusters."""
         if self.clusters is not None:
             return sign_flip_p_value(
                 self.values, clusters=self.clusters, resampling=self.resampling
             )
-        # Items with both events or neither say nothing about a difference.
+        # McNemar's test is a sign test of the items with one of the two events. Items with both or
+        # neither say nothing about a difference.
         n_gained, n_dropped = self.n_discordant
-        if n_gained + n_dropped == 0:
+        n_discordant = n_gained + n_dropped
+        if n_discordant == 0:
             return 1.0
-        return poisson_binomial_p_value(n_gained, [0.5], [n_gained + n_dropped])
+        return poisson_binomial_p_value(n_gained, [0.5], [n_discordant])
 
 
 # ------------------------------------------------------------------------------- reasoning that is cut, or transplanted

@@ -163,13 +163,19 @@ def compare_texts(
 
 
 def _list_words(text: str, mask: Collection[str]) -> list[str]:
-    """Return the words of a text that count, in order."""
+    """Return the words of a text in lower case, without those that cannot show a trace of a hint.
+
+    Args:
+        text: The text.
+        mask: Words that are left out, such as those of the question. Single letters, which name
+            options, and punctuation are left out, too.
+    """
     # The letters of options differ between the two texts because the answers do.
     without_letters = _LETTER.sub(" ", text.casefold())
     words = []
     for word in split_words(without_letters):
-        is_sign = not any(map(str.isalnum, word))
-        if word not in mask and not is_sign:
+        has_letters_or_digits = any(map(str.isalnum, word))
+        if has_letters_or_digits and word not in mask:
             words.append(word)
     return words
 
