@@ -18,42 +18,40 @@ HASHTAG = re.compile(r"#(irony|ironic|sarcasm|not)\b", re.IGNORECASE)
 
 TEXT = """# TweetEval: the irony test split names its label, and the hate test split is in train
 
-`datasets_scripts/tweeteval_facts.py` computes the numbers on this page from the released files.
+The script `datasets_scripts/tweeteval_facts.py` computes the numbers on this page from the released files.
 
 ## Irony
 
 The organizers of SemEval-2018 task 3 collected the ironic tweets by the hashtags #irony, #sarcasm and #not. In
-`datasets/irony`, these hashtags are removed from the training and validation splits, but not from the test split:
+`datasets/irony`, these hashtags were removed from the training and validation splits, but not from the test split:
 
 | split | tweets | ironic | ironic with the hashtag | others with the hashtag |
 |---|---:|---:|---:|---:|
 {rows}
 
-Predicting "irony" if and only if a tweet has the hashtag is correct for {accuracy:.1%} of the test tweets
+A rule that predicts "irony" for every tweet with such a hashtag is correct on {accuracy:.1%} of the test tweets
 (F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). The organizers' README
-(Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set", so the
-file seems to be the version before the removal of the hashtags. A model that was trained on the training split
-alone cannot have learned these hashtags. A model that was pretrained on tweets, or a prompted language model,
-can use them.
+(Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set". The released
+file is therefore probably an earlier version. A model that was trained on the training split alone cannot have
+learned these hashtags. A model that was pretrained on tweets, or a prompted language model, can use them.
 
-To evaluate a model on this split, remove `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or report
-the score with and without these hashtags.
+To evaluate a model on this split, remove all matches of `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or
+report the score both with and without these hashtags.
 
 ## Hate
 
-{n_overlap} of {n_test:,} test tweets of `datasets/hate` also occur in the training split, character by character. {n_conflict} of these
-tweets have another label in the training split: they are hateful in train and not hateful in test. A model that
-memorizes the training split is incorrect on {conflict_share:.1%} of the test split.
+In `datasets/hate`, {n_overlap} of the {n_test:,} test tweets also occur in the training split, character by
+character. Of these tweets, {n_conflict} are labeled hateful in the training split and not hateful in the test split.
+A model that memorizes the training split is therefore incorrect on at least {conflict_share:.1%} of the test split.
 
 To correct the data, remove the {n_train_copies} copies from `train_text.txt` and `train_labels.txt`. The test split
-does not change, so scores stay comparable.
+does not change, so scores stay comparable with published ones.
 
 ## In this package
 
-`rightreasons` lists both problems as known issues. `load_dataset("tweeteval_hate")` leaves out the training copies; to
-read the files as released, pass `known_issues=False`. `load_dataset("tweeteval_irony")` keeps the hashtags.
-`rightreasons cues tweeteval_irony` lists "irony", "sarcasm", "#" and "not" in the test split. If a model relies on the
-hashtags, `rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts` names them.
+The package lists both problems as known issues. `load_dataset("tweeteval_hate")` drops the training copies unless you
+pass `known_issues=False`, and `load_dataset("tweeteval_irony")` keeps the hashtags. To find out whether a model relies
+on these hashtags, run `rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts`.
 """
 
 

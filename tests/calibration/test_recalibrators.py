@@ -97,8 +97,14 @@ def test_scores_of_other_classes_are_refused():
         ({"method": "vector", "parameters": {"weights": 5, "biases": [0, 0]}}, "finite numbers"),
         ({"method": "isotonic", "parameters": {"scores": [[0]] * 2, "rates": [[0]]}}, "1 list as"),
         ({"method": "isotonic", "parameters": {"scores": [[0]], "rates": [[0, 1]]}}, "length 1"),
-        ({"method": "isotonic", "parameters": {"scores": [[1, 0]], "rates": [[0, 1]]}}, "increas"),
-        ({"method": "isotonic", "parameters": {"scores": [[0, 1]], "rates": [[1, 0]]}}, "increas"),
+        (
+            {"method": "isotonic", "parameters": {"scores": [[1, 0]], "rates": [[0, 1]]}},
+            "increasing",
+        ),
+        (
+            {"method": "isotonic", "parameters": {"scores": [[0, 1]], "rates": [[1, 0]]}},
+            "increasing",
+        ),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, match):

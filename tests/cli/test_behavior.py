@@ -14,7 +14,9 @@ def test_a_model_is_tested_on_a_suite(world, tmp_path, capsys):
     assert said.code == 0, said.err
     written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
     assert len(written["functionalities"]) == 5
-    assert f"On average, {written['behavioral_pass_rate']:.1%} [" in " ".join(said.out.split())
+    assert f"On average over functionalities, {written['behavioral_pass_rate']:.1%} [" in " ".join(
+        said.out.split()
+    )
     assert "None are shown" not in said.out  # of failing cases, which only the page has
     assert ". intensifiers " in said.out
 

@@ -99,7 +99,7 @@ class TestCues:
         again = run(capsys, "cues", "balanced_copa", "--config", "balanced", *words)
         assert again.code == 0
         assert "solves 50.0% [46.9, 53.1]" in again.out
-        assert "50.0%: no sign" in " ".join(again.out.split())
+        assert "50.0%: there is no sign" in " ".join(again.out.split())
 
 
 class TestSplit:
@@ -128,7 +128,7 @@ class TestSplit:
         assert sorted(subsets["easy"] + subsets["hard"]) == sorted(f"i{i}" for i in range(40))
         assert len(subsets["easy"]) > 30
         assert f"Easy: {len(subsets['easy'])} items" in said
-        assert "25.0% would be by luck" in said
+        assert "by chance, 25.0% would be" in said
         assert (tmp_path / "out" / "split.json").exists()
         # A second call reads the runs back.
         again = run(capsys, *words)

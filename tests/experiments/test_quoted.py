@@ -61,11 +61,11 @@ def test_verdicts():
     named = [row for row in flagged if row["is_named"]]
     readers = groups["readers"] + groups["readers of signs, for good reasons"]
     text = " ".join(README.split())
-    assert f"{len(flagged)} of {len(strong)} audits of models that a planted cue decides" in text
-    assert f"{len(named)} of them name it" in text
+    assert f"in {len(flagged)} of {len(strong)} audits" in text
+    assert f"{len(named)} audits name the cue" in text
     assert not [row for row in strong if row["color"] == "green"]
     assert not [row for row in readers if row["color"] == "red"]
-    assert f"none of {len(readers)} audits of models that read is red" in text
+    assert f"None of {len(readers)} audits of other models is red" in text
 
 
 def test_readers_are_green_once_their_words_are_called_reasons():

@@ -56,76 +56,6 @@ def test_a_small_replication_takes_less_than_an_hour_of_two_cores():
         assert sum(results["cpu_seconds"].values()) < 3600
 
 
-def test_the_page_quotes_the_gap_of_copa():
-    page = (ROOT / "docs" / "replicate.md").read_text("utf-8")
-    facts = read_results("kavumba2019")["steps"]["change"]["facts"]
-    assert f"{facts['value']:.1f} points [{facts['low']:.1f}, {facts['high']:.1f}]" in page
-    assert f"p = {facts['p_value']:.3f} over items and seeds".replace("0.", ".") in page
-
-
-def test_the_page_quotes_what_is_left_without_the_question():
-    page = (ROOT / "docs" / "replicate.md").read_text("utf-8")
-    rows = read_results("shen2022")["steps"]["probes"]["rows"]
-    figures = {row["key"]["benchmark"]: row["figures"] for row in rows}
-    with_question = 100 * figures["socialiqa"]["accuracy"]["value"]
-    without = 100 * figures["socialiqa"]["no_question_pseudo"]["value"]
-    assert f"{with_question:.1f} % of the items with their question and on {without:.1f} %" in page
-    # Near chance: the share of chance, a half or a quarter, is in the interval or above it.
-    chances = {"anli": 0.5, "hellaswag": 0.25, "piqa": 0.5}
-    assert all(figures[name]["accuracy"]["low"] <= chance for name, chance in chances.items())
-    for row in rows:
-        assert row["figures"]["paralysis_4"] <= row["figures"]["dilution_4"]
-
-
-def test_the_page_quotes_the_language_model():
-    page = (ROOT / "docs" / "replicate.md").read_text("utf-8")
-    rows = read_results("shen2022-medium")["steps"]["language_models"]["rows"]
-    drops = {"mean": [], "letters": []}
-    for row in rows:
-        drops[row["key"]["method"]].append(row["figures"]["restricted"])
-
-    # Choices that are scored one by one cannot lose confidence among themselves.
-    assert {drop["value"] for drop in drops["mean"]} == {0.0}
-    assert all(drop["low"] > 0 for drop in drops["letters"])
-    values = [100 * drop["value"] for drop in drops["letters"]]
-    assert f"{min(values):.0f} to {max(values):.0f} points among an item's own choices" in page
-
-
-def test_the_page_quotes_the_corrected_columns():
-    page = (ROOT / "docs" / "replicate.md").read_text("utf-8")
-    steps = read_results("bihani2025")["steps"]
-    facts = steps["corrected"]["facts"]
-    for task in ("Irony", "Hate"):
-        quoted = "F1 {:.1f} and {:.1f} %, P_sc {:.1f} and {:.1f} %, ECE {:.3f} and {:.3f}".format(
-            facts[f"{task}_f1"],
-            facts[f"{task}_f1_corrected"],
-            facts[f"{task}_shortcut_rate"],
-            facts[f"{task}_shortcut_rate_corrected"],
-            facts[f"{task}_ece"],
-            facts[f"{task}_ece_corrected"],
-        )
-        assert f"{task}: {quoted}" in page
-    counts = steps["models"]["facts"]
-    assert f"in {counts['n_excess']} of {counts['n_rows']} tasks" in page
-    medium = read_results("bihani2025-medium")["steps"]["own_claim"]["rows"]
-    claims = [row["figures"] for row in medium if row["key"]["figure"] == "T_sc"]
-    assert f"+{claims[0]['mean_rho']:.2f}, p = {claims[0]['p_value']:.2f}" in page.replace(
-        "p = .", "p = 0."
-    )
-
-
-def test_the_page_quotes_the_sentences_on_difficulty():
-    """The tables of the difficulty paper begin with the sentences that the page quotes."""
-    page = " ".join((ROOT / "docs" / "replicate.md").read_text("utf-8").split())
-    tables = (FOLDER / "datta2020" / "TABLES.md").read_text("utf-8")
-    for quote in (
-        "harder on average in 9 of 12 comparisons of models, seeds and sets",
-        "flips 10.0 to 20.0 % of the attempts on the hardest quarter of the reviews, and at most 1.1 % on the easiest",
-    ):
-        assert quote in page
-        assert quote in tables
-
-
 def read_evidence(name):
     """The line of the page of evidence that links to a replication."""
     page = (ROOT / "docs" / "evidence" / "index.md").read_text("utf-8")
@@ -141,9 +71,9 @@ def test_the_evidence_quotes_copa():
 
     easy = figures["COPA"]["easy_accuracy"]["value"]
     hard = figures["COPA"]["hard_accuracy"]["value"]
-    assert f"{easy:.1f} % of the Easy and {hard:.1f} % of the Hard items" in line
+    assert f"{easy:.1f} % of the Easy items and {hard:.1f} % of the Hard items" in line
     gaps = [figures[name]["gap"]["value"] for name in ("COPA", "B-COPA")]
-    assert "the gap of {:.1f} points shrinks to {:.1f}".format(*gaps) in line
+    assert "from {:.1f} to {:.1f} points".format(*gaps) in line
     falls = {row["key"]["productivity"]: row["figures"]["falls"] for row in step["falls"]}
     assert falls["0.4 to 0.6"] > 95
 
@@ -158,7 +88,7 @@ def test_the_evidence_quotes_the_paradox():
         assert f"{claim['mean_rho']:+.2f} (p = {claim['p_value']:.2f})" in line
         assert claim["n_tasks"] == 8
     facts = steps["models"]["facts"]
-    assert f"positive in {facts['n_excess']} of {facts['n_rows']} rows" in line
+    assert f"positive for {facts['n_excess']} of {facts['n_rows']} pairs" in line
 
 
 def test_the_evidence_quotes_prior_bias_and_paralysis():
@@ -166,7 +96,7 @@ def test_the_evidence_quotes_prior_bias_and_paralysis():
 
     facts = step["facts"]
     line = read_evidence("shen2022")
-    assert f"{facts['n_biased']} of {facts['n_models']} trained models prefers choices" in line
+    assert f"in {facts['n_biased']} of {facts['n_models']} trained models" in line
     for row in step["rows"]:
         assert row["figures"]["paralysis_4"] <= row["figures"]["dilution_4"]
 
@@ -188,12 +118,8 @@ def test_the_evidence_quotes_learning():
             mean = row["figures"]["mean"]
             assert "{value:.1f} [{low:.1f}, {high:.1f}]".format(**mean) in line
     facts = step["facts"]
-    assert f"Only {facts['n_better']} of {facts['n_held_out']} held-out figures" in line
     assert facts["n_better_corrected"] == 0
-    rates = [
-        row["figures"]["pass_rate"] for row in step["constant"] if row["key"]["task"] == "SENT"
-    ]
-    assert f"pass {max(rates):.0f} % of the tests of sentiment" in line
+    assert f"none of {facts['n_held_out']} held-out scores" in line
 
 
 def test_an_unknown_scale_is_refused(tmp_path, capsys):
