@@ -234,8 +234,9 @@ class Examples:
         items: The items; unlabeled ones are excluded.
 
     Example:
-        >>> items = [Item(str(n), {"text": f"text {n}", "text_pair": None}, n % 2) for n in
-        range(9)] >>> examples = Examples(items)
+        >>> rows = [{"text": f"text {n}", "text_pair": None} for n in range(9)]
+        >>> items = [Item(str(n), row, n % 2) for n, row in enumerate(rows)]
+        >>> examples = Examples(items)
         >>> drawn = examples.draw(items[4], 3, seed=0)
         >>> len(drawn), items[4] in drawn, drawn == Examples(items[::-1]).draw(items[4], 3, seed=0)
         (3, False, True)

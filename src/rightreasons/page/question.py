@@ -357,7 +357,7 @@ class Lead:
         if self.figure in figures:
             figure_key = figures[self.figure].key
         # A picture may be missing for this measurement, and is then not named.
-        shown_plots = set()
+        shown_plots: set[str] = set()
         for section_part in parts:
             shown_plots.update(plot.key for plot in section_part.plots)
         plot_key = ""

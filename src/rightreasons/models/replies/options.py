@@ -31,8 +31,9 @@ class AnswerOptions:
 
     Example:
         >>> options = AnswerOptions(["A", "B"], ["Paris", "Lyon"])
-        >>> [options.find(line) for line in ("(b)", "B. Lyon", "Lyon!", "Lyon (B)", "B. Paris",
-        "A?")] [1, 1, 1, 1, -1, -1]
+        >>> lines = ("(b)", "B. Lyon", "Lyon!", "Lyon (B)", "B. Paris", "A?")
+        >>> [options.find(line) for line in lines]
+        [1, 1, 1, 1, -1, -1]
     """
 
     def __init__(self, answers: Sequence[str], texts: Sequence[str]) -> None:

@@ -29,8 +29,9 @@ def read_probability(text: str) -> float | None:
     Example:
         >>> [read_probability(text) for text in ("Probability: 0.85", "85%", "85", "8/10", "0,85")]
         [0.85, 0.85, 0.85, 0.8, 0.85]
-        >>> [read_probability(text) for text in ("0.2-0.4", "7", "Probability: high", "I am 90%
-        sure")] [None, None, None, None]
+        >>> texts = ("0.2-0.4", "7", "Probability: high", "I am 90% sure")
+        >>> [read_probability(text) for text in texts]
+        [None, None, None, None]
     """
     probabilities = set()
     for line in remove_markup(text).split("\n"):

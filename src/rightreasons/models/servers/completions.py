@@ -240,9 +240,10 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
         BadReplyError: If the echo does not contain the text.
 
     Example:
+        >>> tokens = ("a", " b", "ad", " c")
         >>> def echo(text):
-        ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5,
-        -3.0)) >>> request_continuation(echo, "a", " bad").logprobs
+        ...     return Completion(Reply("a bad c"), tokens, (None, -1.0, -0.5, -3.0))
+        >>> request_continuation(echo, "a", " bad").logprobs
         (-1.0, -0.5)
         >>> request_continuation(echo, "a b", "ad").logprobs
         (-0.5,)
@@ -339,8 +340,8 @@ def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) ->
         >>> find_first_tokens({" pos": -0.1}, [" positive", " posh"])
         Traceback (most recent call last):
         ...
-        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh'
-            begin with ' pos'.
+        ValueError: Expected answers that begin with different tokens, but ' positive' and ' posh' \
+begin with ' pos'.
     """
     text_by_token: dict[str, str] = {}
     values = []

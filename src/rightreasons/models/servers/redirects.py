@@ -34,9 +34,8 @@ def check_redirect(url: str, location: str) -> None:
         >>> check_redirect("https://api.test/v1/models", "https://evil.test/v1/models")
         Traceback (most recent call last):
         ...
-        rightreasons.models.servers.redirects.ForeignRedirectError: the server redirects to another
-        host, evil.test, \
-which would get the key and the texts: name its address instead
+        rightreasons.models.servers.redirects.ForeignRedirectError: the server redirects to another \
+host, evil.test, which would get the key and the texts: name its address instead
     """
     source = urllib.parse.urlsplit(url)
     target = urllib.parse.urlsplit(urllib.parse.urljoin(url, location))
