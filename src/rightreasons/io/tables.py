@@ -117,7 +117,6 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             - encoding: The encoding of a text file; None for UTF-8, or what it shows.
             - line_format: The names of the columns of lines without separators, as in "label text".
             - log_filter: The filter or scorer of a log whose answers are meant, if there are several.
-            - where: An expression that selects rows, such as "arm == 'student'". If None, all rows are kept.
             - data_dir: The folder of local copies of the catalog's sources.
             - known_issues: off to read data of the catalog as released, or a file of further known issues
               (docs/data.md); None corrects those of this package.
