@@ -21,7 +21,12 @@ from rightreasons.core.options import accept_options_as_keywords, parse_names
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.io.cells import parse_numbers
-from rightreasons.io.columns import check_column_name, quote_column, read_names
+from rightreasons.io.columns import (
+    check_column_name,
+    quote_column,
+    read_names,
+    write_expression,
+)
 from rightreasons.io.headings import (
     PREDICTION_HEADINGS,
     USUAL_HEADINGS,
@@ -182,14 +187,13 @@ def _parse_confidence(column: Any, heading: str, source_name: str) -> Floats:
         ValueError: If a cell is not such a number. The message explains how to pass percentages.
     """
     values = parse_numbers(column, heading, missing=True)
-    # Percentages are not divided by 100 silently: a table may have both scales. The option accepts
-    # a template, '{{ column | float / 100 }}'; its braces are doubled twice for the f-strings.
-    percent_expression = f"'{{{{ {quote_column(heading)} | float / 100 }}}}'"
+    # Percentages are not divided by 100 silently: a table may have both scales.
+    division = write_expression(f"{quote_column(heading)} | float / 100")
     check_all(
         values,
         # NaN passes, because it is neither below 0 nor above 1.
         lambda value: not (value < 0 or value > 1),
         f"confidences from 0 to 1, or empty cells, in column {heading!r} of {source_name} "
-        f"(for percentages, pass `confidence_column` as {percent_expression})",
+        f"(for percentages, pass `confidence_column` as '{division}')",
     )
     return values

@@ -64,7 +64,14 @@ def _pair_answers(top: TopLabel) -> list[Pair]:
 
 
 def _pair_positive(top: TopLabel) -> list[Pair]:
-    """Pair P(class 1) of two classes with whether the label is 1."""
+    """Pair P(class 1) with whether the label is 1; raise OptionError unless there are two classes.
+
+    Args:
+        top: Top labels of N items.
+
+    Returns:
+        One pair of (N,) scores and (N,) events.
+    """
     table = _get_table(top, "positive")
     if table.shape[1] != 2:
         raise OptionError(

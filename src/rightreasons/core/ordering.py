@@ -42,7 +42,7 @@ class LazyArrowColumn(Sequence[Any]):
         return len(self.arrow)
 
     def __getitem__(self, row: Any) -> Any:
-        # An array of positions selects rows, in that order.
+        """Return the value of a row; a list for a slice, and another column for an array of rows."""
         if isinstance(row, np.ndarray):
             return LazyArrowColumn(self.arrow.take(row))
         if isinstance(row, slice):
@@ -55,7 +55,9 @@ class LazyArrowColumn(Sequence[Any]):
             yield from self[start : start + _ROWS_PER_BLOCK]
 
     def __eq__(self, values: object) -> bool:
+        """Return whether another sequence has the same values in the same order."""
         if isinstance(values, LazyArrowColumn):
+            # Arrow compares without making Python values.
             return bool(self.arrow.equals(values.arrow))
         if not isinstance(values, Sequence):
             return False

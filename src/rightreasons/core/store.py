@@ -785,7 +785,14 @@ def digest_value(value: Any) -> str:
 
 
 def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return a digest of named arrays: their names, types, shapes and values."""
+    """Return a digest of named arrays: their names, types, shapes and values.
+
+    Args:
+        arrays: Name -> array, in any order.
+
+    Returns:
+        32 hexadecimal digits.
+    """
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

@@ -169,7 +169,12 @@ def get_accuracy(m: CuesMeasurement, key: str) -> Estimate:
 
 
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
-    """Draw the accuracy on all, on Easy and on Hard items."""
+    """Draw the accuracy on all, on Easy and on Hard items, with chance as a line.
+
+    Args:
+        key: Key of the drawing.
+        m: The measurement, with a comparison of Easy and Hard items.
+    """
     label_by_figure = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
     rows = []
     for figure, label in label_by_figure.items():

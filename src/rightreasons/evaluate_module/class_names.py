@@ -70,9 +70,17 @@ class ClassColumn:
 
 
 def read_label_names(values: Any) -> tuple[str, ...]:
-    """Return the class names of a column of `datasets` that is a ClassLabel; empty for others."""
+    """Return the class names of a column of `datasets` that is a ClassLabel.
+
+    Args:
+        values: An input of any form.
+
+    Returns:
+        Names of the classes in order; empty for any other input.
+    """
     # Recognized by its attributes, so that `datasets` need not be imported.
-    names = getattr(getattr(values, "features", None), "names", None)
+    feature = getattr(values, "features", None)
+    names = getattr(feature, "names", None)
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return tuple(names)
     return ()

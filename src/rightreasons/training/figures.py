@@ -56,6 +56,7 @@ class Family(abc.ABC):
     """Names of the options without which the figures cannot be computed."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        """Store the options; raise OptionError if a required one is missing."""
         self.options = dict(options)
         for name in self.required_names:
             if options.get(name) is None:
@@ -234,6 +235,7 @@ class ChoiceParalysis(Family):
     required_names = ("probes",)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        """Check that the probes include the one that adds choices."""
         super().__init__(options)
         self._sets: ProbeSets = options["probes"]
         if ADDED_CHOICES not in self._sets.sources:
