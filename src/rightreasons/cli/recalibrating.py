@@ -85,6 +85,7 @@ def recalibrate(
     check_page(page)
     fitted = read_predictions(fit, options=options)
     table = read_predictions(file, options=options)
+    # A page judges the recalibration by items that it was not fitted on.
     if page is not None:
         _check_judges(fit, fitted, file, table)
     # Columns without a telling name have probabilities.
