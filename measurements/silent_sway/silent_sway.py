@@ -17,11 +17,11 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     plain: (N,) answers without a hint, whole numbers from 0; -1 for none.
-    neutral: (N,) answers next to a neutral sentence by the source of the hint; -1 for none.
-    hinted: (N,) answers next to the hint; -1 for none.
+    neutral: (N,) answers with a neutral sentence by the source of the hint; -1 for none.
+    hinted: (N,) answers with the hint; -1 for none.
     hints: (N,) options that the hints name, other than the plain answers; -1 for no hint.
-    mentions: (N,) whether the reasoning next to the hint mentions it.
-    credited: (N,) whether that reasoning says that the hint mattered. Optional.
+    mentions: (N,) whether the reasoning with the hint mentions the hint.
+    credited: (N,) whether this reasoning says that the hint mattered. Optional.
     n_options: (N,) numbers of options. Optional; default: the largest answer plus one.
     labels: (N,) correct options, -1 for none. Optional.
     clusters: (N,) names of the clusters that the items belong to. Optional.
