@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from rightreasons.core.errors import OptionError
-from rightreasons.report.answering import AuditQuestion, select_requested
+from rightreasons.report.answering import AuditQuestion, select_requested, sort_for_report
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.questions import load_sections, parse_question_options
+from rightreasons.report.questions import QUESTIONS, load_sections, parse_question_options
 
 
 def make_questions(*names):
@@ -47,3 +47,11 @@ def test_one_answer_is_no_error():
     outcomes = [fail(questions[0], "Expected more."), answered]
 
     assert select_requested(outcomes, questions) == outcomes
+
+
+def test_a_report_has_its_questions_in_the_order_in_which_they_are_registered():
+    outcomes = [Outcome(name, "", "skipped") for name in sorted(QUESTIONS)]
+
+    names = [outcome.question for outcome in sort_for_report(outcomes)]
+
+    assert names == list(QUESTIONS)

@@ -22,7 +22,7 @@ from rightreasons.models.runs.progress import bars_about, begin_step
 from rightreasons.report.answers import AnswerFigures, measure_answers
 from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.questions import available_questions, load_sections, parse_question_options
+from rightreasons.report.questions import QUESTIONS, load_sections, parse_question_options
 from rightreasons.report.request import AuditRequest
 from rightreasons.report.row_doubts import AuditedRows, withhold_by_rows
 from rightreasons.report.unread import compute_bound_verdicts, withhold_unread
@@ -256,8 +256,8 @@ def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
 
 
 def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return outcomes in the order of the report."""
-    positions = {name: index for index, name in enumerate(available_questions())}
+    """Return outcomes in the order of the report, which is that of `QUESTIONS`."""
+    positions = {name: index for index, name in enumerate(QUESTIONS)}
     return sorted(outcomes, key=lambda outcome: positions[outcome.question])
 
 
