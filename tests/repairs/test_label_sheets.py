@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import rightreasons
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.repairs.label_sheets import (
     measure_review,
@@ -16,6 +17,7 @@ from rightreasons.repairs.label_sheets import (
     write_label_issues,
     write_label_sheet,
 )
+from small_audits import small_audit
 
 N_ITEMS = 60
 MISLABELED = (7, 20, 33, 41)
@@ -191,3 +193,12 @@ def test_decisions_that_keep_all_labels_correct_nothing(report, tmp_path):
     with pytest.raises(ValueError, match="nothing to correct"):
         write_label_issues(report, decisions, tmp_path / "labels.yaml")
     assert measure_review(report, decisions).accuracy_change is None
+
+
+def test_a_report_without_predictions_is_refused_in_one_sentence(tmp_path):
+    folder = small_audit(tmp_path / "report")
+
+    with pytest.raises(OptionError, match="with predictions") as error:
+        read_labeled_report(folder)
+
+    assert error.value.option == ("report",)

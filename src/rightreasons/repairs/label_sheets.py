@@ -141,8 +141,13 @@ def read_labeled_report(report: str | os.PathLike[str]) -> LabeledReport:
             "disputed by class.",
             option="report",
         )
-    # The labels are those of the audit, whatever has become of the data since.
-    file = prediction_files(audit)[audit["dataset"]["primary"]]
+    # The labels are those of the audit, even if the data has changed since.
+    # A split in audit.json need not have a file of predictions.
+    file = prediction_files(audit).get(audit["dataset"]["primary"])
+    if file is None:
+        raise OptionError(
+            f"Expected a report with predictions, but that of {folder} has none.", option="report"
+        )
     check_files(folder, audit, [file])
     predictions = read_predictions(folder / file)
     rows = np.flatnonzero(predictions.labels >= 0)
