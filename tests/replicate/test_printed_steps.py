@@ -8,6 +8,7 @@ from scipy import stats
 
 from rightreasons.replicate import printed_steps
 from rightreasons.replicate.printed_steps import (
+    _relate_to_error,
     compute_mean_p_value,
     correlate_models,
     list_correlations,
@@ -35,6 +36,32 @@ def test_two_tasks_are_tested_over_all_pairs_of_orders():
     p_value = compute_mean_p_value([0.8, 0.4], 4)
 
     assert p_value == pytest.approx((np.abs(sums) >= 1.2 - 1e-9).mean())
+
+
+def test_tasks_of_different_numbers_of_models_are_tested_by_their_own_orders():
+    four = [
+        stats.spearmanr(range(4), order).statistic for order in itertools.permutations(range(4))
+    ]
+    three = [
+        stats.spearmanr(range(3), order).statistic for order in itertools.permutations(range(3))
+    ]
+    sums = np.add.outer(four, three)
+
+    p_value = compute_mean_p_value([0.8, 1.0], [4, 3])
+
+    assert p_value == pytest.approx((np.abs(sums) >= 1.8 - 1e-9).mean())
+
+
+def test_trained_models_are_related_by_the_number_of_models_of_each_task():
+    four = make_models((0.1, 0.1), (0.2, 0.3), (0.3, 0.2), (0.4, 0.4))
+    three = make_models((0.1, 0.1), (0.2, 0.2), (0.3, 0.3))
+
+    figures = _relate_to_error({"a": three, "b": four}, "shortcut_rate")
+
+    # Not that of two tasks of four models, which the last task alone would suggest.
+    assert figures["mean_rho"] == pytest.approx(0.9)
+    assert figures["p_value"] == pytest.approx(compute_mean_p_value([1.0, 0.8], [3, 4]), abs=1e-6)
+    assert figures["p_value"] != pytest.approx(compute_mean_p_value([1.0, 0.8], 4), abs=1e-6)
 
 
 def test_printed_correlations_of_the_reliability_paradox(tmp_path):

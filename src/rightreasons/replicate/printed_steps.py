@@ -67,12 +67,13 @@ def correlate_models(work: Work) -> dict[str, Any]:
     return {"rows": rows, "facts": facts}
 
 
-def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
+def compute_mean_p_value(correlations: Sequence[float], n_models: int | Sequence[int]) -> float:
     """Test whether the mean of independent rank correlations is zero, exactly.
 
     Args:
         correlations: Spearman's correlation of each task.
-        n_models: Number of models that each correlation is over; without ties.
+        n_models: Number of models that each correlation is over, without ties: one number for each
+            task, or a single one for all.
 
     Returns:
         Two-sided p-value, in (0, 1].
@@ -83,12 +84,15 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int) -> float:
         >>> round(compute_mean_p_value([1.0], 3), 6)
         0.333333
     """
-    values, probabilities = list_correlations(n_models)
+    if isinstance(n_models, int):
+        n_models = [n_models] * len(correlations)
+    distribution_by_size = {size: list_correlations(size) for size in set(n_models)}
     # The distribution of the sum of the correlations, one task after another: its values, and their
     # probabilities.
     sums: Floats = np.zeros(1)
     weights: Floats = np.ones(1)
-    for _ in correlations:
+    for size in n_models:
+        values, probabilities = distribution_by_size[size]
         totals = np.add.outer(sums, values).ravel()
         products = np.multiply.outer(weights, probabilities).ravel()
         # Equal sums are merged, or there would be as many as a power of the number of tasks.
@@ -165,18 +169,17 @@ def _relate_to_error(
         {"n_tasks": …, "mean_rho": …, "p_value": …}; None if no task has a correlation.
     """
     correlations = []
-    n_models = 0
+    n_models_by_correlation = []
     for models in models_by_task.values():
         rho = correlate_with_error(models, name)
         # A model that is never cued by a shortcut has no trade-off, and its task no ranks.
         if rho is not None:
             correlations.append(rho)
-            # All tasks have the same models.
-            n_models = len(models)
+            n_models_by_correlation.append(len(models))
     if not correlations:
         return None
     mean_rho = float(np.mean(correlations))
-    p_value = compute_mean_p_value(correlations, n_models)
+    p_value = compute_mean_p_value(correlations, n_models_by_correlation)
     return {
         "n_tasks": len(correlations),
         "mean_rho": round(mean_rho, 6),
