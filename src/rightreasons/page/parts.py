@@ -47,6 +47,7 @@ class Headline(Result):
 
     def __post_init__(self) -> None:
         # A figure that a reader cannot recompute or judge is not published.
+        """Raise a ValueError for a figure that a reader can neither recompute nor judge."""
         is_defined = self.definition and self.source
         is_judgeable = self.estimate.has_interval or self.no_interval
         if not (is_defined and is_judgeable):
@@ -408,7 +409,16 @@ class ItemFigure(Result):
         values: Any,
         **fields: Any,
     ) -> ItemFigure:
-        """Make a figure from sequences or arrays of ids and values, and further fields."""
+        """Make a figure from sequences or arrays, whose values become plain ones, as JSON requires.
+
+        Args:
+            key: Name of the figure.
+            name: Name for readers.
+            better: "higher" or "lower".
+            ids: N ids.
+            values: N values.
+            **fields: Further fields, such as `low` and `high`.
+        """
         # Values of numpy are no JSON.
         plain_ids = tuple(map(str, ids))
         plain_values = tuple(map(float, values))

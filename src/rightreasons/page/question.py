@@ -147,7 +147,12 @@ class Table:
     condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.Table:
-        """Return the table of a measurement."""
+        """Return the table of a measurement, with its texts from the prose.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+        """
         name = f"table.{self.key}"
         # Sources name what the measurement found, such as a suite.
         return p.Table(
@@ -195,7 +200,12 @@ class Plot:
     condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.Plot:
-        """Return the picture of a measurement."""
+        """Return the picture of a measurement, with its texts from the prose.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+        """
         name = f"plot.{self.key}"
         drawing = self.draw(self.key, m)
         # At the width of the page, a picture that is higher than wide would not fit the window.
@@ -228,7 +238,12 @@ class Examples:
     condition: Condition = None
 
     def fill(self, m: Any, say: Prose) -> p.ExampleList | None:
-        """Return the examples of a measurement."""
+        """Return the list of examples of a measurement, with its texts from the prose; None without any.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+        """
         examples = tuple(self.pick(m))
         if not examples:
             return None
@@ -259,7 +274,13 @@ class Part:
     condition: Condition = None
 
     def fill(self, m: Any, say: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
-        """Return the part of a measurement."""
+        """Return a part of the section for a measurement: pictures, tables and examples, with their texts.
+
+        Args:
+            m: The measurement.
+            say: The prose, filled in with the measurement.
+            figures: Key -> figure of the measurement, for figures that are defined.
+        """
         plots: list[p.Plot] = []
         tables: list[p.Table] = []
         examples: list[p.ExampleList] = []
@@ -326,7 +347,12 @@ class Lead:
     condition: Condition = None
 
     def make_contrast(self, m: Any, say: Prose) -> p.Contrast | None:
-        """Return the shares of a measurement; None if fewer than two are defined."""
+        """Return the shares that are shown side by side; None if fewer than two are defined.
+
+        Args:
+            m: The measurement.
+            say: The prose, whose entry `contrast.KEY` has the title and the names of the shares.
+        """
         if self.contrast is None:
             return None
         name = f"contrast.{self.key}"
@@ -430,6 +456,7 @@ class Question:
 
     def __post_init__(self) -> None:
         # A later rule would never hold, and without such a rule there might be no verdict.
+        """Raise a ValueError unless the last rule of the verdict, and no other, holds always."""
         unconditional = [rule for rule in self.verdict if rule.condition is None]
         if len(unconditional) != 1 or self.verdict[-1].condition is not None:
             raise ValueError(

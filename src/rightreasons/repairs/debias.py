@@ -250,7 +250,17 @@ def _ask(
     out: Path,
     progress: bool,
 ) -> Any:
-    """Score choices, and store the scores under a name, from which a later call resumes."""
+    """Score choices with a model, and store the scores, from which a later call resumes.
+
+    Args:
+        prompts: N questions.
+        choices: N lists of choices.
+        ids: N ids.
+        name: Name of the folder of the scores.
+        scorer: The model.
+        out: Folder of all scores.
+        progress: Whether to show a progress bar.
+    """
     return scorer.choose(prompts, choices, ids=ids, progress=progress, out=out / name)
 
 

@@ -137,7 +137,13 @@ def edit_items(
 
 
 def _check_method(method: str, words: SpuriousWords, growth: float) -> None:
-    """Refuse a method that is unknown, or that needs words of every label where some labels have none."""
+    """Raise an OptionError if a method cannot be applied.
+
+    Args:
+        method: How the texts are edited.
+        words: Words that are no reasons. For "swap" and "in_place", every label needs one.
+        growth: By how much the set may grow, at least 0.
+    """
     if method not in METHODS:
         raise OptionError(
             f"Expected one of {', '.join(METHODS)} in `method`, but got {method!r}.",

@@ -316,7 +316,17 @@ def read_label_sheet(
 def _parse_decision(
     text: str, given_label: int, label_names: Sequence[str], line: str
 ) -> int | None:
-    """Return the label of a decision, or None for an item to drop."""
+    """Return the label of a decision, or None for an item to drop.
+
+    Args:
+        text: The decision: the name of a label, "keep" or "drop". A label may itself have such a name.
+        given_label: Label before the review.
+        label_names: Names of the labels, by their numbers.
+        line: The line of the sheet, for the message.
+
+    Raises:
+        ValueError: If it is none of these.
+    """
     # A class may itself be called "keep" or "drop".
     if text in label_names:
         return label_names.index(text)

@@ -174,7 +174,16 @@ def write_loop_page(
 def make_record(
     loop: Loop, outcome: Outcome, settings: Mapping[str, Any], created: str
 ) -> dict[str, Any]:
-    """Return what audit.json holds, with the loop as its only question."""
+    """Return the content of audit.json for a loop, with the loop as its only question.
+
+    Fields of models and data that a loop does not know are None or empty.
+
+    Args:
+        loop: The correction with its proof.
+        outcome: The answer to its question.
+        settings: Plain values, such as the files.
+        created: Time of the page.
+    """
     # Equal loops have equal subjects, whenever they were made.
     subject = digest_value([loop.to_dict(), dict(settings)])
     split = {

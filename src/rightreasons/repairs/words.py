@@ -105,7 +105,15 @@ class SpuriousWords:
         return item
 
     def insert(self, item: Text, label: int, rng: np.random.Generator) -> Text:
-        """Insert a word of a label before a random word of the first text."""
+        """Insert a random word of a label before a random word of the first text.
+
+        A text of marks only has no place for a word, and stays as it is.
+
+        Args:
+            item: The texts of the item.
+            label: Label whose words are inserted.
+            rng: Generator of the choices.
+        """
         tokens = self.segmenter.split(item)
         starts = []
         for token in tokens:

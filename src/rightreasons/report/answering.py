@@ -107,7 +107,14 @@ def _make_question(
 
 
 def check_some_apply(questions: Iterable[AuditQuestion], context: AuditContext) -> None:
-    """Raise if no requested question applies."""
+    """Raise a ValueError if no requested question applies, with the reason of each.
+
+    Generated answers have an accuracy in any case, which is worth a report.
+
+    Args:
+        questions: The questions, of which only the requested ones count.
+        context: The audit, not scored.
+    """
     # Answers without confidences still have an accuracy, which is worth a report.
     if context.answers_once:
         return
@@ -235,7 +242,11 @@ def select_requested(
 
 
 def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
-    """Raise if questions failed and none is answered."""
+    """Raise an OptionError if questions failed and none is answered.
+
+    The message is the error that all of them share, or else a list of the errors by question. The
+    options that it names in backticks are those to blame.
+    """
     if any(outcome.status == "answered" for outcome in outcomes):
         return
     reasons = {}

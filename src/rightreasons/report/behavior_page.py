@@ -82,7 +82,12 @@ def write_behavior_report(
 
 
 def _make_rates(answers: SuiteAnswers, corrections: str) -> dict[str, Any]:
-    """Return the content of pass_rates.json; fields without a value are absent."""
+    """Return the content of pass_rates.json; fields without a value are absent.
+
+    Args:
+        answers: The model's answers to the suite, with the pass rates.
+        corrections: Known issues of the suite that were corrected; "" for none.
+    """
     # Names first, so that a person sees what the file is about.
     rates: dict[str, Any] = {
         "model": answers.name,

@@ -118,7 +118,12 @@ def write_report(
 
 
 def _write_predictions(context: AuditContext, folder: Path) -> None:
-    """Write the scores of each split, and what a prompted model wrote."""
+    """Write the scores of each split, and the replies of a prompted model, into a folder.
+
+    Args:
+        context: The audit, scored.
+        folder: The folder, which gets files in its subfolder "predictions".
+    """
     for split in context.splits:
         # A split that no question reads has no scores.
         if context.has_scores(split):

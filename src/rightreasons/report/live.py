@@ -177,7 +177,19 @@ class LiveReport:
 def predict_request(
     scorers: Sequence[Scorer], request: Any, *, is_pair: bool
 ) -> list[dict[str, Any]]:
-    """Ask every model about the text of a request; see `LiveReport.predict`."""
+    """Return the probabilities that models predict for the text of a request.
+
+    Args:
+        scorers: The models.
+        request: `{"text": …}`, of pairs also with `"text_pair"`.
+        is_pair: Whether items are pairs of texts.
+
+    Returns:
+        `{"name": ..., "probabilities": [...]}` for each model.
+
+    Raises:
+        ValueError: If the request is something else, or the text is empty.
+    """
     text = _get_text(request, "text")
     pairs: list[str] | None = None
     if is_pair:

@@ -131,7 +131,12 @@ def describe_requests(n_requests_by_step: Mapping[str, int]) -> list[str]:
 
 
 def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> list[str]:
-    """Return which answers cannot be read, and which requests have no answer."""
+    """Return messages on how many answers cannot be read, and which requests have no answer.
+
+    Args:
+        context: The audit, after its questions were answered.
+        answers: Figures of the answers; None if they are not known.
+    """
     lines = []
     # Without a confidence in them, the answers are all that there is to report.
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):

@@ -312,7 +312,16 @@ def _check_attributions(attributions: Any, texts: Sequence[Sequence[str]]) -> Ra
 
 
 def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
-    """Return the head of each label; every predicted label has one."""
+    """Return label -> the tokens of its head, after a check that every predicted label has one.
+
+    Args:
+        heads: Label -> tokens, or the result of `lmi`. Labels may be texts, as the keys of JSON are.
+        predicted: (N,) predicted labels.
+
+    Raises:
+        TypeError: If a label is no whole number, or a head is no collection of texts.
+        ValueError: If a predicted label has no head.
+    """
     by_label: Any = heads.heads if isinstance(heads, LmiResult) else heads
     check_kind(by_label, "heads", Mapping)
     members: dict[int, frozenset[str]] = {}

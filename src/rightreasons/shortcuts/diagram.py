@@ -77,7 +77,12 @@ def shortcut_diagram(
 
 
 def _draw_reliability(axes: Axes, reliance: ShortcutReliance) -> None:
-    """Draw the accuracy of each bin against the diagonal."""
+    """Draw the accuracy of each bin of confidence with its Wilson interval, and the diagonal.
+
+    Args:
+        axes: Axes of matplotlib.
+        reliance: Result of `shortcut_reliance`. Bins without predictions or references are left out.
+    """
     axes.plot([0, 1], [0, 1], "--", color="gray")
     for row in reliance.bins:
         # Without references there is no accuracy to draw.
@@ -106,7 +111,12 @@ def _draw_reliability(axes: Axes, reliance: ShortcutReliance) -> None:
 
 
 def _draw_types(axes: Axes, reliance: ShortcutReliance) -> None:
-    """Draw the stacked shares of the types of each bin, and the rate of the null model."""
+    """Draw the shares of the types of predictions in each bin, stacked, and the rate of the null model.
+
+    Args:
+        axes: Axes of matplotlib.
+        reliance: Result of `shortcut_reliance`. Bins without predictions are left out.
+    """
     for row in reliance.bins:
         # Empty bins stay blank: a bar of zeros would read as "not cued".
         if row.lexicon is None or row.grammar is None:

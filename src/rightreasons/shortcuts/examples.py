@@ -259,7 +259,13 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
 
 
 def list_misclassified_examples(m: Any) -> Iterator[Example]:
-    """Yield misclassified shortcut-cued items with their top tokens, most confident first."""
+    """Yield misclassified items that are shortcut-cued, the most confident predictions first.
+
+    Their top tokens by attribution are marked, and the note names their shortcuts.
+
+    Args:
+        m: `ShortcutAnswers` with attributions.
+    """
     measured: ShortcutMeasurement = m.measured
     confidences = measured.probabilities.max(axis=1)
     is_error = measured.predictions != measured.labels

@@ -312,7 +312,13 @@ class Experiment:
         return self.swap_pairs([pair], rows, name)
 
     def swap_pairs(self, word_pairs: Sequence[Pair], rows: Rows, name: str) -> Outcome:
-        """Exchange the two words of each pair for each other, all at once."""
+        """Exchange the two words of each pair for each other, all pairs at once.
+
+        Args:
+            word_pairs: The pairs.
+            rows: Rows of the items.
+            name: Name of the edit, which seeds the choices of the controls.
+        """
         keys: set[Key] = set()
         for pair in word_pairs:
             keys.update(pair.keys)
@@ -329,7 +335,13 @@ class Experiment:
         rows: Rows,
         name: str,
     ) -> Outcome:
-        """Exchange every listed word of the predicted label for one of another label."""
+        """Exchange every listed word of the predicted label for one of another label.
+
+        Args:
+            words: The list.
+            rows: Rows of the items.
+            name: Name of the edit, which seeds its choices.
+        """
 
         def write(row: int) -> Edit:
             aim = self._aim(name, row)

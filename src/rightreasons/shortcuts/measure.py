@@ -250,7 +250,12 @@ def measure_shortcuts(  # noqa: PLR0913
 
 
 def _find_valid_rows(attributions: Attributions, ids: Sequence[object]) -> NDArray[np.int64]:
-    """Return the rows of the texts with valid attributions, in the order of the attributions."""
+    """Return (M,) rows of the texts with valid attributions, in the order of the attributions.
+
+    Args:
+        attributions: Attributions by id. Items that the model could not read are missing.
+        ids: N ids of the texts, in their order.
+    """
     row_by_id = {}
     for row, item_id in enumerate(check_ids(ids, "ids")):
         row_by_id[item_id] = row
@@ -290,7 +295,14 @@ def _describe_exclusions(
 def _find_attributed_shortcuts(
     classifier: Classifier, attributions: Attributions, heads: Heads, settings: Protocol
 ) -> Shortcuts:
-    """Find the shortcuts of attributed predictions by the settings of a protocol."""
+    """Find the shortcuts of attributed predictions by the settings of a protocol.
+
+    Args:
+        classifier: The classifier, whose tokenizer tells which pieces begin a word.
+        attributions: Attributions of the tokens of N predictions.
+        heads: Label -> the tokens of its head.
+        settings: The protocol.
+    """
     piece_style = "word"
     if settings.unit != "word":
         # The tokenizer's own marks say which pieces begin a word.

@@ -457,6 +457,16 @@ class _TestSuite:
     previous: FeatureRecord
 
     def __post_init__(self) -> None:
+        """Run all tests, and store their outcomes.
+
+        Attributes:
+            label_list: Words that predict a label in the training texts.
+            own_list: Words whose removal lowers the model's confidence.
+            outcomes: Test -> predictions after its edits.
+            names: Test -> words by which the report names its feature.
+            untested: Test -> reason why it could not be made.
+            lists: Test -> list of words, for tests that a later audit repeats.
+        """
         experiment = self.experiment
         self.label_list = experiment.training.list_by_labels()
         self.own_list = learn_own_list(experiment)

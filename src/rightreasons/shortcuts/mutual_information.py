@@ -183,6 +183,11 @@ class LmiResult(Result):
 
     def __getitem__(self, label: int) -> LabelTokens:
         # Labels need not be consecutive, so that a label is no position.
+        """Return the table of a label, which need not be its position.
+
+        Raises:
+            ValueError: If no text has the label; the message names the labels.
+        """
         for table in self.by_label:
             if table.label == label:
                 return table
@@ -406,7 +411,13 @@ class _TokenCounts:
 
 
 def _parse_corpus(data: Iterable[Any], labels: Any, tokenizer: str | Tokenizer) -> _Corpus:
-    """Check texts and labels, and split the texts."""
+    """Check texts and labels, split the texts into tokens, and number the tokens.
+
+    Args:
+        data: N texts, or N lists of tokens if `tokenizer` is "none".
+        labels: (N,) labels, of at least two kinds.
+        tokenizer: "words", "none", a function of a text, or a Hugging Face tokenizer.
+    """
     if not callable(tokenizer):
         check_one_of(tokenizer, TOKENIZERS, "tokenizer")
     texts: list[Any]
@@ -442,7 +453,15 @@ def _intern(texts: list[Any], tokenizer: str | Tokenizer) -> InternedTexts:
 
 
 def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
-    """Count the tokens of each label."""
+    """Count the tokens of each label, and in how many texts they occur.
+
+    Args:
+        corpus: Labeled texts in tokens.
+        is_presence: Whether a token counts once per text.
+
+    Raises:
+        ValueError: If the texts of a label have no tokens.
+    """
     # Texts with each token once: their counts are numbers of texts.
     distinct = corpus.texts.select_distinct()
     texts = distinct if is_presence else corpus.texts
@@ -481,7 +500,13 @@ def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
 
 
 def _rank_tokens(cell: _Cell, counts: _TokenCounts, options: LmiOptions) -> LabelTokens:
-    """Compute the figures of the tokens of one label, and put the tokens in order."""
+    """Compute the figures of the tokens of one label, and sort the tokens by LMI, the largest first.
+
+    Args:
+        cell: Counts of the label's tokens.
+        counts: Counts over all labels.
+        options: Definitions of the figures; see `lmi` for the formulas.
+    """
     # p(l) and p(l | w), of the units that are counted.
     label_total = int(cell.count.sum())
     total = counts.total[cell.ids]

@@ -182,7 +182,13 @@ def _stack_types(bins: Sequence[ConfidenceBin], colors: Mapping[str, str]) -> li
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
-    """Draw the figures over training, the paper's Figure 2."""
+    """Draw shortcut rate, F1 and calibration error over training, as in Figure 2 of the paper.
+
+    Args:
+        key: The key of the picture.
+        m: Answers with the records of `ShortcutCallback`, whose columns are those of
+            `ShortcutMeasurement.record`.
+    """
     # The columns are those of `ShortcutMeasurement.record`, which the callback writes.
     steps = []
     rates = []

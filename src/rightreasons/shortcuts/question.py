@@ -153,7 +153,16 @@ def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
 
 
 def make_data(m: Any) -> dict[str, Any]:
-    """Return the contents of audit.json in addition to the figures."""
+    """Return the contents of audit.json in addition to the figures.
+
+    Args:
+        m: The answers.
+
+    Returns:
+        `swaps`, the results of all tests; `protocol` and `tested`, the settings and the record for a
+        later audit; and either `withheld`, the reason why there are no attributions, or the figures of
+        the paper.
+    """
     swaps = {
         "conclusion": m.conclusion,
         "tests": [row.to_dict() for row in m.swaps.rows],

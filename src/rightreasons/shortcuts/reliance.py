@@ -329,7 +329,13 @@ def _compare_labels(shortcuts: Shortcuts, predictions: Any, references: Any) -> 
 def _compare_with_null(
     cued: NDArray[np.bool_], chances: NDArray[np.float64], resampling: Resampling
 ) -> NullModel:
-    """Compare the shortcut rate with that of blind picks, prediction by prediction."""
+    """Compare the shortcut rate with that of blind picks, prediction by prediction.
+
+    Args:
+        cued: (N,) whether each prediction is shortcut-cued.
+        chances: (N,) chance that blind picks of tokens hit a shortcut.
+        resampling: Level of the interval, resamples, permutations and seed.
+    """
     n_cued = int(cued.sum())
     rate = chances.mean()
     return NullModel(
@@ -344,7 +350,13 @@ def _compare_with_null(
 def _measure_outcome(
     cued: NDArray[np.bool_], mask: NDArray[np.bool_], confidence_level: float
 ) -> OutcomeShare:
-    """Return the share of cued predictions among those of one outcome."""
+    """Return the share of shortcut-cued predictions among those of one outcome, such as the correct ones.
+
+    Args:
+        cued: (N,) whether each prediction is shortcut-cued.
+        mask: (N,) whether it has the outcome.
+        confidence_level: Level of the interval.
+    """
     # A model without errors has no incorrect predictions, and a share of none is undefined.
     n_items = int(mask.sum())
     n_cued = int((cued & mask).sum())
@@ -367,7 +379,17 @@ def _bin_by_confidence(
     is_correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
-    """Return the types of shortcuts by bin of confidence, as in the paper's Figure 3."""
+    """Return the shares of the types of predictions by bin of confidence, as in the paper's Figure 3.
+
+    Args:
+        confidences: (N,) probabilities of the predicted labels.
+        types: (N,) type of each prediction, an index into `TYPES`.
+        is_correct: (N,) whether each prediction is correct; None without references.
+        n_bins: Number of bins of equal width.
+
+    Returns:
+        All bins; an empty one has None in place of its shares.
+    """
     # The edges are those of `calibration_error`, so that both read the same bins.
     edges = make_uniform_edges(n_bins)
     bin_indices = assign_bins(confidences, edges, is_uniform=True)
@@ -397,7 +419,12 @@ def _bin_by_confidence(
 
 
 def _list_examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
-    """Return the shortcuts of each prediction."""
+    """Return the shortcuts of each prediction: tokens, their positions in the text, and categories.
+
+    Args:
+        shortcuts: The shortcuts of N predictions, in flat arrays.
+        types: (N,) type of each prediction, an index into `TYPES`.
+    """
     # The flags are computed once, as every access to the property combines all tokens.
     is_shortcut = shortcuts.is_shortcut
     examples = []

@@ -155,7 +155,17 @@ def _count_cells(
     flags: NDArray[np.bool_],
     size: int,
 ) -> Counts:
-    """Return the (K, K, 2) number of items by label, prediction, and whether they are cued."""
+    """Count items by label, prediction, and whether the prediction is cued.
+
+    Args:
+        labels: (N,) gold labels.
+        predicted: (N,) predicted labels.
+        flags: (N,) whether each prediction is cued.
+        size: Number of classes K.
+
+    Returns:
+        (K, K, 2) counts.
+    """
     codes = (labels * size + predicted) * 2 + flags
     table = np.bincount(codes, minlength=2 * size**2)
     return table.reshape(size, size, 2)
@@ -227,7 +237,14 @@ def _resample_ratios(
     is_averaged: NDArray[np.bool_],
     resampling: Resampling,
 ) -> Floats:
-    """Return the ratio in each resample of the items."""
+    """Return (B,) the ratio of score and shortcut rate in each resample of the items.
+
+    Args:
+        counts: (K, K, 2) number of items by label, prediction, and whether they are cued.
+        average: Average of F1.
+        is_averaged: (K,) classes over which macro F1 is the mean.
+        resampling: Number of resamples B, and their seed.
+    """
     # A bootstrap over items draws the counts of the cells from a multinomial law.
     shares = _smooth_shares(counts).reshape(-1)
     n_items = int(counts.sum())

@@ -152,7 +152,14 @@ def parse_values(text: object, name: str) -> dict[str, Any]:
 
 
 def _check_size(name: str, value: object) -> None:
-    """Check that a list or a number is not too large for a public page."""
+    """Raise a ValueError for a list or a number that is too large for a public page.
+
+    Time and memory grow with the length of a list and with every count but the seed.
+
+    Args:
+        name: Name of the input or the option.
+        value: Its value.
+    """
     # Time and memory grow with the length of a list and with every count but the seed.
     if isinstance(value, list):
         size: Any = len(value)

@@ -142,7 +142,12 @@ def list_eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
 
 
 def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResult:
-    """Return a figure as the metadata of a model card."""
+    """Return a figure as a result in the metadata of a model card.
+
+    Args:
+        figure: The figure, whose interval and number of items are arguments of the metric.
+        audit: Content of audit.json.
+    """
     from huggingface_hub import EvalResult
 
     task, task_name = _TASKS[audit["model"]["task"]]

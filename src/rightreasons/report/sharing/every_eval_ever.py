@@ -82,7 +82,13 @@ def _describe_model(name: str, model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_result(figure: AuditFigure, data_name: str, split: str) -> dict[str, Any]:
-    """Return a figure as a result of the schema of Every Eval Ever."""
+    """Return a figure as a result in the schema of Every Eval Ever.
+
+    Args:
+        figure: The figure, which has a value.
+        data_name: Name of the data.
+        split: Name of the split.
+    """
     details: dict[str, Any] = {"score": figure.estimate.value}
     uncertainty = _describe_uncertainty(figure)
     # The schema allows no empty record of an uncertainty.

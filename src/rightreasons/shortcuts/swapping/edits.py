@@ -121,7 +121,19 @@ def swap_list(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange every listed word that predicts the label for a listed word of the goal."""
+    """Exchange every listed word of an item that predicts its label for a listed word of another label.
+
+    A word is replaced by one of its kind (word, number or mark), drawn by frequency. If the list has
+    no word of the other label, it is replaced by a neutral word, which at least removes the feature.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        words: The list.
+        item: The texts of the item.
+        label: Label that the model predicts for the item.
+        goal: Label towards which it is edited; -1 for none.
+        rng: Generator of the choices.
+    """
     replacements: list[Replacement] = []
     for token in training.segmenter.split(item):
         if words.labels.get(token.key) != label:
@@ -144,7 +156,19 @@ def swap_strongest(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange the strongest listed word of an item for a similar one of the goal."""
+    """Exchange the strongest listed word of an item that predicts its label for a similar one of another.
+
+    All occurrences of the word are exchanged. If no listed word of the other label is similar, it is
+    replaced by a neutral word.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        words: The list, with the strength of each word.
+        item: The texts of the item.
+        label: Label that the model predicts for the item.
+        goal: Label towards which it is edited; -1 for none.
+        rng: Generator of the choices.
+    """
     tokens = training.segmenter.split(item)
     keys = set()
     for token in tokens:
@@ -309,7 +333,15 @@ def exchange_parts(
     *,
     goal: int,
 ) -> Edit:
-    """Give an item a feature of a donor of another label; the control takes that of a peer."""
+    """Give an item a feature of an item of another label; the control takes that of one of its own label.
+
+    Args:
+        exchange: Function that returns a text with a feature of another text.
+        item: The texts of the item.
+        donor: The texts of an item of another predicted label.
+        peer: The texts of another item of the same predicted label; None if there is none.
+        goal: Predicted label of the donor.
+    """
     treated = _apply_exchange(exchange, item, donor)
     if treated is None:
         return NO_EDIT
@@ -340,7 +372,18 @@ def swap_rare_words(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange words that the training texts hardly know for rare words of the goal's texts."""
+    """Exchange words that are in at most one training text for rare words of the goal's texts.
+
+    The control exchanges them for rare words of the item's own label: rare words carry meaning, so
+    that neutral words would be no fair comparison.
+
+    Args:
+        training: Labeled texts, which offer rare words.
+        item: The texts of the item.
+        label: Label that the model predicts for the item.
+        goal: Label towards which it is edited; -1 for none.
+        rng: Generator of the choices.
+    """
     tokens = [token for token in training.segmenter.split(item) if training.is_rare(token)]
     # Rare words carry meaning, so that only rare words of the same label are a fair control.
     treated = _replace_by_rare_words(training, item, tokens, goal, rng)
@@ -358,7 +401,18 @@ def _replace_by_rare_words(
     label: int,
     rng: Rng,
 ) -> Text | None:
-    """Replace tokens by rare words of the texts of a label; None if there are no such words."""
+    """Replace tokens by random rare words of the texts of a label.
+
+    Args:
+        training: Labeled texts, with the rare words of each column and label.
+        item: The texts of the item.
+        tokens: Tokens to replace.
+        label: The label.
+        rng: Generator of the choices.
+
+    Returns:
+        The edited item; None if there are no tokens, or no rare words of the label.
+    """
     replacements: list[Replacement] = []
     for token in tokens:
         words = training.rare_words.get((token.column, label), [])
@@ -390,7 +444,14 @@ def neutralize(
     item: Text,
     rng: Rng,
 ) -> Edit:
-    """Replace every listed word of an item by a neutral one of similar frequency."""
+    """Replace every listed word of an item by a neutral one of similar frequency, without a control.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        words: The list.
+        item: The texts of the item.
+        rng: Generator of the choices.
+    """
     replacements: list[Replacement] = []
     for token in training.segmenter.split(item):
         if token.key in words.labels:

@@ -126,7 +126,12 @@ def _scale_position(index: int, n_donor: int, n_words: int) -> int:
 
 
 def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
-    """Return the gaps between words: single spaces, and whatever else the donor has."""
+    """Return the gaps between words: single spaces, and at corresponding positions those of a donor.
+
+    Args:
+        n_words: Number of words of the text.
+        donor_gaps: Gaps between the words of the donor.
+    """
     gaps = [" "] * (n_words - 1)
     n_donor = len(donor_gaps) + 1
     for index, gap in enumerate(donor_gaps):
@@ -138,7 +143,10 @@ def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
 
 
 def _take_cases(words: Sequence[str], donor_words: Sequence[str]) -> list[str]:
-    """Return words with the capitals and the accents of a donor, and with none of their own."""
+    """Return words without their own capitals and accents, but with those of a donor.
+
+    A word of the donor with capitals or accents gives them to the word at the corresponding position.
+    """
     plain_words = list(map(strip_form, words))
     n_donor = len(donor_words)
     for index, donor in enumerate(donor_words):
@@ -280,7 +288,18 @@ def is_reason(word: str, reasons: frozenset[str]) -> bool:
 
 
 def take_length(text: str, donor: str) -> str | None:
-    """Truncate or repeat a text until it has as many words as a donor; None if it has already."""
+    """Truncate or repeat a text until it has as many words as a donor.
+
+    In scripts without spaces, graphemes are counted.
+
+    Returns:
+        The edited text; None if the lengths are equal already, or cannot be compared because only one
+        of the texts is in a script without spaces.
+
+    Example:
+        >>> take_length("a b", "v w x y z"), take_length("a b c", "y z"), take_length("a", "z")
+        ('a b a b a', 'a b', None)
+    """
     words, joint = split_words(text)
     donor_words, donor_joint = split_words(donor)
     n_words = len(donor_words)

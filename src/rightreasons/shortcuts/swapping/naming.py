@@ -91,7 +91,15 @@ def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
 
 
 def _count_marks(experiment: Experiment, part: str) -> dict[str, Counter[int]]:
-    """Return mark -> number of texts of each predicted label that have it in a part of the form."""
+    """Count the items with each mark in a part of the form, by predicted label.
+
+    Args:
+        experiment: The items with their predictions.
+        part: Part of the form, a key of `FORM_PARTS`.
+
+    Returns:
+        Mark -> label -> number of texts.
+    """
     counts: dict[str, Counter[int]] = {}
     labels = experiment.predictions.tolist()
     for item, label in zip(experiment.items, labels, strict=True):

@@ -46,6 +46,14 @@ def swap_overlap(
     """Let the two texts of an item share as many words as those of a donor of another label.
 
     The control lets them share as many as those of a peer of the same label.
+
+    Args:
+        training: Labeled texts, which offer neutral words.
+        item: Two texts.
+        donor: Two texts of an item of another predicted label.
+        peer: Two texts of another item of the same predicted label; None if there is none.
+        goal: Predicted label of the donor.
+        rng: Generator of the choices.
     """
     share = measure_overlap(training, donor)
     # Only the share is taken: the words of a donor would bring its meaning along.

@@ -171,7 +171,15 @@ class Segmenter:
         return spans
 
     def _split_run(self, start: int, run: str) -> list[Span]:
-        """Split a run without spaces into the longest known pieces, from left to right."""
+        """Split a run without spaces into the longest known pieces, from left to right.
+
+        Args:
+            start: Position of the run in its text.
+            run: The run.
+
+        Returns:
+            Span of each piece in the text.
+        """
         graphemes = _GRAPHEME.findall(run)
         spans: list[Span] = []
         index = 0
@@ -315,7 +323,13 @@ def match_case(original: str, word: str) -> str:
 
 
 def delete_token(item: Text, token: Token) -> Text:
-    """Remove a token of an item with the space before it."""
+    """Remove a token of an item with the space before it.
+
+    Example:
+        >>> item = ("a fine film",)
+        >>> delete_token(item, Segmenter().split(item)[1])
+        ('a film',)
+    """
     text = item[token.column]
     front = text[: token.start]
     back = text[token.end :]
