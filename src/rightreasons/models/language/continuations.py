@@ -145,6 +145,7 @@ class Encoder:
 
     def __init__(self, tokenizer: Any, start_token: int | None) -> None:
         self.tokenizer = tokenizer
+        # The start token, and as text, as chat templates write it out.
         self.start = [] if start_token is None else [start_token]
         self._start_text = str(tokenizer.decode(self.start)) if self.start else ""
         # The special tokens are those around a letter, which is tokenized with and without them.

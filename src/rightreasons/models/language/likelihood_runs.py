@@ -80,8 +80,8 @@ def score_continuations(
     Returns:
         N rows in the column `likelihood`, one number per choice; and a description of the way.
     """
-    # By the length of items, not of the rows that several of them are packed into: models behave
-    # differently for long items, of which the trial must have some.
+    # The trial needs items as long as the longest of the data, because models may behave
+    # differently for them. Rows into which several items are packed are longer, but do not matter.
     longest = max(measure_width(item, ONE_BY_ONE) for item in items)
     is_shareable = SHARED in scorer.WAYS
     if is_shareable:
@@ -329,7 +329,7 @@ def _list_ways(scorer: LanguageModel, *, shared_prefix: bool) -> list[str]:
     """Return the ways of batching that a trial compares with one by one, the fastest first.
 
     Args:
-        scorer: The model, of one of whose kinds the ways are.
+        scorer: The model, whose class lists all ways in `WAYS`.
         shared_prefix: Whether a prompt may be read once for all of its choices.
     """
     ways = []

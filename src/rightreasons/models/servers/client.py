@@ -379,6 +379,7 @@ class Client:
             is_last: Whether the request will not be repeated. Then a server that cannot be reached
                 is taken to be gone.
         """
+        # urllib3 wraps the error that ended its attempts.
         if isinstance(error, exceptions.MaxRetryError):
             error = error.reason or error
         # The last argument of an error of urllib3 is the event itself, after the connection.

@@ -177,7 +177,8 @@ def _ask_signature(endpoint: Endpoint) -> list[str]:
     Returns:
         The model's name and fingerprint as the reply states them, and its answer.
     """
-    # The name and fingerprint of this reply alone count.
+    # The client counts the models that its replies name, by their name and fingerprint. It starts
+    # anew, so that there is only that of this reply.
     endpoint.client.served.clear()
     prompt = _list_prompts(endpoint)[0]
     completion = endpoint.ask(prompt, max_tokens=ANSWER_TOKENS, temperature=0.0, seed=0)
