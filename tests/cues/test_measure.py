@@ -198,3 +198,20 @@ def test_groups_widen_the_intervals():
         for groups in (None, names)
     ]
     assert (rows[1].high - rows[1].low) / (rows[0].high - rows[0].low) == pytest.approx(1, rel=0.15)
+
+
+def test_resamples_do_not_depend_on_the_names_of_groups():
+    rows = items_of(*[0, 1] * 12, good=[0, 1, 1, 0] * 6)
+    rng = np.random.default_rng(7)
+    logits = [rng.normal(size=len(row["choices"])) for row in rows]
+
+    gaps = []
+    numbers = [8 + row // 2 for row in range(24)]
+    # As texts, "10" to "19" come before "8" and "9".
+    for names in (numbers, [str(number) for number in numbers]):
+        items = ChoiceItems.from_table(table(rows, source_id=names))
+        figures = measure_cues(items, train=TRAIN, logits=logits, options=OPTIONS, resampling=FEW)
+        gaps.append(figures.gap)
+
+    assert gaps[0].interval == gaps[1].interval
+    assert gaps[0].interval.method == "percentile bootstrap over clusters"

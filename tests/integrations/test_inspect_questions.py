@@ -114,6 +114,14 @@ def test_a_question_that_was_not_asked_is_refused(tmp_path):
     assert error.value.option == ("questions",)
 
 
+def test_one_question_of_a_log_with_several_is_answered(tmp_path):
+    _, log, _ = ask(tmp_path, 10, questions="probes,ways")
+
+    by_log = audit(log, out=tmp_path / "log", questions=["cues", "ways"], progress=False)
+
+    assert [outcome.name for outcome in by_log.outcomes] == ["cues", "ways"]
+
+
 def test_a_question_has_its_own_command_for_a_log(tmp_path, capsys):
     _, log, _ = ask(tmp_path, 10, questions="ways")
 

@@ -114,16 +114,21 @@ class RecordedLog:
                 )
         return names
 
-    def choose_options(self, requested: Mapping[str, Any] | None) -> dict[str, Any]:
+    def choose_options(
+        self, questions: Iterable[str], requested: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
         """Return question -> its options: those of the log, changed by those that the user set.
 
         Args:
+            questions: Names of the questions that are answered.
             requested: Question -> its options, as `Options` or as a mapping of those that are set.
                 None for none.
         """
         options: dict[str, Any] = {}
-        for question, recorded in self.settings.questions.items():
-            options[question] = dict(recorded)
+        # The log may have further questions, whose options an audit without them would refuse.
+        for question in questions:
+            if question in self.settings.questions:
+                options[question] = dict(self.settings.questions[question])
         for question, values in (requested or {}).items():
             changes = values
             if isinstance(values, Options):

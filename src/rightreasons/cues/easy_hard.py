@@ -37,6 +37,7 @@ Units = NDArray[np.intp]
 UNITS = ("item", "prediction")
 
 METHOD = "percentile bootstrap over items, Easy and Hard resampled apart"
+CLUSTER_METHOD = "percentile bootstrap over clusters"
 
 _ACCURACIES = ("accuracy", "easy_accuracy", "hard_accuracy")
 
@@ -287,8 +288,10 @@ def _compute_intervals(
     """
     n_resamples = resampling.resamples
     if answers.units is None:
+        method = METHOD
         easy_means, hard_means = _resample_items(answers, n_resamples, rng)
     else:
+        method = CLUSTER_METHOD
         shares = answers.hits / answers.n_runs
         easy_means, hard_means = _resample_clusters(
             shares, answers.easy, answers.units, n_resamples, rng
@@ -304,7 +307,7 @@ def _compute_intervals(
     intervals = {}
     for name, values in resamples.items():
         figure = getattr(pooled, name)
-        interval = make_quantile_interval(values, resampling.level, method=METHOD)
+        interval = make_quantile_interval(values, resampling.level, method=method)
         # Few resamples may all lie on one side of the figure; its interval contains it regardless.
         interval = dataclasses.replace(
             interval,

@@ -414,11 +414,16 @@ def _compare_easy_hard(
     Returns:
         The figures with `gap`, `decided` and `is_misled`.
     """
+    clusters = None
+    if items.groups is not None:
+        # Numbered by occurrence: the resamples of equal items are equal, however their groups are
+        # named. A log names them by text, the data may name them by number.
+        clusters = number_groups(items.groups, len(items))
     arguments: dict[str, Any] = {
         "predictions": figures.predicted,
         "references": items.labels,
         "easy": figures.easy,
-        "clusters": items.groups,
+        "clusters": clusters,
     }
     gap = easy_hard_gap(**arguments, resampling=resampling)
     # The verdict has its own level, and thus its own intervals.

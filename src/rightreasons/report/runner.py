@@ -249,12 +249,13 @@ def audit(
         # that were recorded, so that the seed is that of the log.
         settings.pop("predictions", None)
         settings["seed"] = log.settings.seed
+        names = log.choose_questions(questions, list_default_questions())
         return audit(
             log.scorer,
             log.items,
             out=out,
-            questions=log.choose_questions(questions, list_default_questions()),
-            options=log.choose_options(options),
+            questions=names,
+            options=log.choose_options(names, options),
             name=name or log.path,
             progress=progress,
             raise_errors=raise_errors,
