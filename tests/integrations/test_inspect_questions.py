@@ -119,7 +119,7 @@ def test_one_question_of_a_log_with_several_is_answered(tmp_path):
 
     by_log = audit(log, out=tmp_path / "log", questions=["cues", "ways"], progress=False)
 
-    assert [outcome.name for outcome in by_log.outcomes] == ["cues", "ways"]
+    assert [outcome.question for outcome in by_log.outcomes] == ["cues", "ways"]
 
 
 def test_a_question_has_its_own_command_for_a_log(tmp_path, capsys):
