@@ -12,10 +12,12 @@ from rightreasons.core.options import (
     QuestionOptions,
     accept_options_as_keywords,
     check_options,
+    escape_text,
     format_names,
     option,
     parse_name_or_names,
     parse_names,
+    unescape_text,
 )
 
 
@@ -152,6 +154,26 @@ def test_changes_and_flags_leave_defaults_out():
 
     assert Loud(loud=False).to_flags() == ["--no-loud"]
     assert Loud().to_flags() == []
+
+
+@pytest.mark.parametrize("text", ["\n", "\n\n", "Q:\t", "a\\n", "\\", "a,b\r\n", ""])
+def test_escapes_are_read_as_they_were_written(text):
+    assert "\n" not in escape_text(text)
+    assert unescape_text(escape_text(text)) == text
+
+
+def test_another_escape_is_refused():
+    with pytest.raises(ValueError, match="escapes"):
+        unescape_text("\\q")
+
+
+def test_flags_escape_the_texts_of_an_option_that_says_so():
+    class Stopping(Options):
+        stop: tuple[str, ...] = option((), "Ends.", escaped=True)
+
+    assert Stopping(stop=("\n", "Q,")).to_flags() == ["--stop", '\\n,"Q,"']
+    assert Stopping.is_escaped("stop")
+    assert not Toy.is_escaped("columns")
 
 
 def test_a_question_needs_no_passes_of_its_own():

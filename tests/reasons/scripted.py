@@ -37,6 +37,7 @@ class Script:
         bare: Whether it answers without reasoning.
         cut: Share of the answers beside hints that never end.
         hides: Whether thinking is counted but not shown.
+        summarizes: Whether only a summary of the thinking is shown.
     """
 
     sway: float = 0.3
@@ -49,6 +50,7 @@ class Script:
     bare: bool = False
     cut: float = 0.0
     hides: bool = False
+    summarizes: bool = False
 
     def reply(self, turns, seed):
         """Answer a conversation, or continue a text."""
@@ -99,6 +101,10 @@ class Script:
         text = f"Let me look at the question and the options. {said} The sense leads to option {shown}. That is all."
         if hint and draw.random() < self.cut:
             return Reply.parse(text, finish="length")
+        if self.summarizes:
+            # Ten times as many tokens as the summary has.
+            usage = {"thinking_tokens": 300}
+            return Reply.parse(f"<think>{text}</think>{text}\nAnswer: {answer}", usage=usage)
         if self.thinks:
             return Reply.parse(f"<think>{text}</think>Answer: {answer}")
         return Reply.parse(f"{text}\nAnswer: {answer}")

@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.usage import Usage
+from rightreasons.models.servers.usage import Forecast, Usage
 from rightreasons.report.messages import describe_questions
 from rightreasons.report.plan import _price_plan
 from rightreasons.report.questions import QUESTIONS
@@ -86,6 +86,30 @@ def test_a_price_is_shown_where_prices_are_given():
     usage = Usage(requests=2, prompt_tokens=3_000_000, answer_tokens=500)
     for prices, shown in (({}, False), ({"prompt_price": 0.5}, True)):
         client = SimpleNamespace(options=ServerOptions(**prices), usage=Usage())
-        head, row, *_ = _price_plan([("the items", usage)], SimpleNamespace(client=client)).lines
+        # As many generated tokens are expected as may be: nothing is known about their number.
+        rows = [("the items", Forecast(usage, answer_tokens=500))]
+        head, row, *_ = _price_plan(rows, SimpleNamespace(client=client)).lines
         assert ("price" in head) is shown
         assert row.endswith("1.5000") is shown  # 3 million tokens at 0.5 a million
+
+
+def test_a_plan_has_the_expected_costs_next_to_the_highest_ones():
+    usage = Usage(requests=10, prompt_tokens=1000, answer_tokens=20_480)
+    client = SimpleNamespace(options=ServerOptions(answer_price=1000.0), usage=Usage())
+    rows = [("the items", Forecast(usage, answer_tokens=3000))]
+
+    plan = _price_plan(rows, SimpleNamespace(client=client, n_sampled=3))
+
+    assert plan.lines[1].split() == [
+        "the",
+        "items",
+        "10",
+        "1,000",
+        "3,000",
+        "20,480",
+        "3.0000",
+        "20.4800",
+    ]
+    assert plan.costs["the items"]["answer_tokens"] == 20_480
+    assert plan.costs["the items"]["expected_price"] == 3.0
+    assert "for the trial and 3 prompts" in plan.lines[2]

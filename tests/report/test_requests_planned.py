@@ -172,13 +172,13 @@ def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_p
             fake.url,
             items,
             "--max-price",
-            "0.4",
+            "0.7",
             "--out",
             tmp_path / "report",
             *how,
         )
         assert done.code == 2
-        assert "max_price=0.4 is reached" in " ".join(done.err.split())
+        assert "max_price=0.7 is reached" in " ".join(done.err.split())
         assert "did not report" in " ".join(done.err.split())
     with pytest.raises(SystemExit):
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
@@ -277,3 +277,71 @@ def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp
         assert not [body for body in fake.bodies if "Which is it" in str(body)]
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
     assert record["answers"]["lacks"] == {}
+
+
+def read_costs(err):
+    """Return the requests, prompt tokens and expected generated tokens that a run told before."""
+    told = re.search(
+        r"Cost in all: ([\d,]+) requests, about ([\d,]+) prompt tokens and ([\d,]+) generated", err
+    )
+    return [int(number.replace(",", "")) for number in told.groups()]
+
+
+@pytest.mark.parametrize("dialect", ["vllm", "openai", "gemini"])
+def test_a_run_tells_its_cost_before_with_thinking_that_is_hidden(items, tmp_path, capsys, dialect):
+    with thinking(dialect, tokens=90, form="ANSWER: {}") as fake:
+        how = ("--questions", "probes", "--n-resamples", "20", "--out", tmp_path / "report")
+        done = run(capsys, "audit", fake.url, items, *how)
+        assert done.code == 0, done.err
+        usage = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+        report = usage["model"]["server"]["usage"]["report"]
+        fake.reset()
+        repeated = run(capsys, "audit", fake.url, items, *how)
+        assert repeated.code == 0, repeated.err
+        asked = [body for body in fake.bodies if "Which is it" in str(body)]
+
+    told = read_costs(done.err)
+    # The server of this test bills 20 tokens for each prompt, whatever its length.
+    assert told == pytest.approx(
+        [report["requests"], report["prompt_tokens"], report["answer_tokens"]], rel=0.1
+    )
+    assert told[0] == report["requests"]
+    # A finished report sends nothing, and says so by no cost.
+    assert not asked
+    assert "Cost in all" not in repeated.err
+
+
+def test_a_run_that_its_bound_will_stop_says_so_before(items, tmp_path, capsys):
+    with thinking("vllm", thinks=False, form="ANSWER: {}") as fake:
+        how = ("--questions", "probes", "--prompt-price", "1000", "--out", tmp_path / "report")
+        # 20 tokens a prompt at 0.001 each: the trial takes some 0.3, and 84 requests take 1.68.
+        done = run(capsys, "audit", fake.url, items, "--max-price", "1", *how)
+        assert done.code == 2
+        larger = run(capsys, "audit", fake.url, items, "--max-price", "9", *how)
+        assert larger.code == 0, larger.err
+        repeated = run(capsys, "audit", fake.url, items, "--in-flight", "3", *how)
+    assert "This run will stop early, at max_price=1." in done.err
+    assert "stop early" not in larger.err
+    # Another bound makes no other report.
+    assert "set aside" not in repeated.err
+
+
+def test_a_line_break_ends_answers_if_it_is_written_as_an_escape(items, tmp_path, capsys):
+    def sent_stops(fake):
+        return {tuple(body["stop"]) for body in fake.bodies if "stop" in body}
+
+    with thinking("vllm", thinks=False, form="ANSWER: {}") as fake:
+        how = ("--questions", "probes", "--n-resamples", "20")
+        first = run(
+            capsys, "audit", fake.url, items, "--stop", r"\n,Q:", "--out", tmp_path / "first", *how
+        )
+        assert first.code == 0, first.err
+        assert sent_stops(fake) == {("\n", "Q:")}
+        fake.reset()
+        # The options that the report stores make the same requests.
+        again = run(capsys, "audit", tmp_path / "first" / "audit.yaml", "--out", tmp_path / "again")
+        assert again.code == 0, again.err
+        assert sent_stops(fake) == {("\n", "Q:")}
+        refused = run(capsys, "audit", fake.url, items, "--stop", r"\q")
+    assert refused.code == 2
+    assert "--stop one of the escapes" in refused.err

@@ -19,7 +19,7 @@ from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import with_flags
 from rightreasons.cli.commands import ABOUT, GroupedCommand
 from rightreasons.core.errors import OptionError, OptionTypeError
-from rightreasons.core.options import Options, parse_names
+from rightreasons.core.options import Options, parse_names, unescape_text
 
 UNPREFIXED = (
     "settings",
@@ -164,7 +164,10 @@ def _make_options(options_class: type[Options], values: Mapping[str, Any], prefi
     """
     hints = typing.get_type_hints(options_class)
     try:
-        parsed = {name: _parse_value(hints[name], value, name) for name, value in values.items()}
+        parsed = {}
+        for name, value in values.items():
+            is_escaped = options_class.is_escaped(name)
+            parsed[name] = _parse_value(hints[name], value, name, is_escaped=is_escaped)
         return options_class(**parsed)
     except (OptionError, OptionTypeError) as error:
         # The class calls an option by its name in Python.
@@ -172,16 +175,18 @@ def _make_options(options_class: type[Options], values: Mapping[str, Any], prefi
         raise type(error)(message, option=error.option) from error
 
 
-def _parse_value(kind: Any, value: Any, name: str) -> Any:
+def _parse_value(kind: Any, value: Any, name: str, *, is_escaped: bool = False) -> Any:
     """Convert the value of a flag: comma-separated names become a tuple, other values stay as they are.
 
     Args:
         kind: Type of the option.
         value: What was typed, or the default; None if a tuple was not typed.
         name: Name of the option in error messages.
+        is_escaped: Whether line breaks are written as escapes.
 
     Raises:
-        OptionError: If a tuple of names is empty, or of numbers has something else.
+        OptionError: If a tuple of names is empty, or of numbers has something else, or a text has
+            an unknown escape.
     """
     element_type = _find_element_type(kind)
     if element_type is None:
@@ -199,6 +204,11 @@ def _parse_value(kind: Any, value: Any, name: str) -> Any:
         raise OptionError(
             f"Expected `{name}` to be comma-separated {expected}, but got {value!r}.", option=name
         )
+    if is_escaped:
+        try:
+            elements = list(map(unescape_text, elements))
+        except ValueError as error:
+            raise OptionError(f"Expected in `{name}` {error}.", option=name) from None
     return tuple(map(element_type, elements))
 
 

@@ -11,6 +11,7 @@ import csv
 import functools
 import inspect
 import os
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +25,13 @@ from rightreasons.core.sentences import format_value, suggest_similar_names
 Self = TypeVar("Self", bound="Options")
 T = TypeVar("T")
 
+ESCAPED = "escaped"
+"""Metadata of an option whose texts have escapes on the command line, as a shell makes it hard to
+type a line break."""
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+"""Character -> its escape."""
+
 
 def option(default: Any, text: str, **metadata: Any) -> Any:
     """Declare an option of an `Options` class.
@@ -32,7 +40,8 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
         default: Default value; every option has one.
         text: One sentence for the command line and the documentation.
         **metadata: `choices`, the allowed values; `minimum` and `maximum` of a number (or of each
-            number of a tuple), written as floats unless it must be whole.
+            number of a tuple), written as floats unless it must be whole; `escaped`, whether texts
+            have escapes for line breaks on the command line.
     """
     return Field(default=default, description=text, json_schema_extra=metadata)
 
@@ -85,7 +94,8 @@ class Options(BaseModel):
         """
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
-        limits = typing.cast("dict[str, Any]", field.json_schema_extra)
+        metadata = typing.cast("dict[str, Any]", field.json_schema_extra)
+        limits = {key: limit for key, limit in metadata.items() if key != ESCAPED}
         value = _to_plain(value)
         # A flag without a value on the command line arrives as an empty text.
         is_empty = isinstance(value, str) and value == ""
@@ -168,6 +178,12 @@ class Options(BaseModel):
                 changes[name] = value
         return changes
 
+    @classmethod
+    def is_escaped(cls, name: str) -> bool:
+        """Return whether the texts of an option have escapes on the command line."""
+        metadata = typing.cast("dict[str, Any]", cls.__pydantic_fields__[name].json_schema_extra)
+        return bool(metadata.get(ESCAPED))
+
     def to_flags(self) -> list[str]:
         """Return the words of a command line that sets the options that differ from their defaults."""
         words: list[str] = []
@@ -178,6 +194,8 @@ class Options(BaseModel):
             elif value is False:
                 words.append(f"--no-{flag}")
             elif isinstance(value, tuple):
+                if self.is_escaped(name):
+                    value = tuple(map(escape_text, value))
                 words += [f"--{flag}", format_names(value)]
             else:
                 words += [f"--{flag}", str(value)]
@@ -411,6 +429,40 @@ def format_names(names: Iterable[object]) -> str:
             cell = f'"{cell}"'
         cells.append(cell)
     return ",".join(cells)
+
+
+def escape_text(text: str) -> str:
+    r"""Return a text with escapes in place of its line breaks, tabs and backslashes.
+
+    Example:
+        >>> escape_text("Q:" + chr(10))
+        'Q:\\n'
+    """
+    # The backslash comes first, as the escapes of the others contain it.
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def unescape_text(text: str) -> str:
+    r"""Return the text from which `escape_text` makes a given one.
+
+    Raises:
+        ValueError: If a backslash begins another escape.
+
+    Example:
+        >>> unescape_text(r"Q:\n") == "Q:" + chr(10)
+        True
+    """
+    character_by_escape = {escape: character for character, escape in _ESCAPES.items()}
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0] not in character_by_escape:
+            known = " ".join(character_by_escape)
+            raise ValueError(f"one of the escapes {known}, but got {match[0]}")
+        return character_by_escape[match[0]]
+
+    return re.sub(r"\\.?", replace, text)
 
 
 def parse_name_or_names(text: str | None) -> str | list[str] | None:

@@ -156,8 +156,9 @@ class Prompt(Wording):
     )
     stop: tuple[str, ...] = option(
         (),
-        "Comma-separated texts that end a generated answer; by default an empty line outside a "
-        "chat.",
+        "Comma-separated texts that end a generated answer, with \\n for a line break; by default an "
+        "empty line outside a chat.",
+        escaped=True,
     )
     # What a model writes before its answer.
     thinking: str = option(

@@ -22,6 +22,7 @@ from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.replies.gates import N_FIRST, check_first_answers
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader, UnreadText
+from rightreasons.models.servers.tokens import estimate_tokens
 from rightreasons.reasons.answers import Traces
 from rightreasons.reasons.edits import ReasoningEditor
 from rightreasons.reasons.hints import Source, find_sentences, have_reasons
@@ -41,6 +42,9 @@ CUTS = (0.0, 1 / 3, 2 / 3, 1.0)
 
 MAX_REASONED_TOKENS = 1024
 """Length limit of an answer with reasoning, of a model that does not think, if the prompt has none."""
+
+MAX_TOKENS_PER_SHOWN = 3
+"""Thinking tokens per estimated token of the shown thinking, above which that is a summary."""
 
 NO_GOALS: Mapping[str, int] = {}
 """Hinted options of an arm without hints."""
@@ -237,6 +241,8 @@ class Arms(ArmPrompts):
         replies = self._generate(folder, requests, self.drawn)
         answers = self._read_replies(questions, replies, f"{folder} repair")
 
+        # Some APIs neither show nor count thinking, which the trial of the server found.
+        is_never_shown = self.engine.thinks and not any(reply.thinking for reply in replies)
         traces = []
         for question, reply, answer in zip(questions, replies, answers, strict=True):
             trace = Trace(
@@ -251,7 +257,7 @@ class Arms(ArmPrompts):
                 source=question.source.name,
                 thinking=reply.thinking,
                 text=reply.text,
-                hidden=reply.thinks and not reply.thinking,
+                hidden=is_never_shown or hides_thinking(reply),
             )
             traces.append(trace)
         return traces
@@ -573,6 +579,20 @@ def read_reply(reply: Reply, sentence: str, texts: Sequence[str]) -> int:
     if reply.no_answer_reason:
         return NO_ANSWER
     return read_answer(remove_hint(reply.text, sentence), LETTERS[: len(texts)], texts=texts)
+
+
+def hides_thinking(reply: Reply) -> bool:
+    """Return whether a reply hides its thinking, or shows only a summary of it.
+
+    Example:
+        >>> hides_thinking(Reply("B", usage={"thinking_tokens": 40}))
+        True
+        >>> hides_thinking(Reply("B", thinking="I compare both.", usage={"thinking_tokens": 5}))
+        False
+    """
+    n_tokens = reply.usage.get("thinking_tokens", 0)
+    # Tokenizers differ, but not by so much.
+    return n_tokens > MAX_TOKENS_PER_SHOWN * estimate_tokens(reply.thinking)
 
 
 def remove_hint(text: str, sentence: str) -> str:

@@ -257,6 +257,16 @@ class ReasonsMeasurement:
                 best_pair = (neutral_trace, trace)
         return best_pair
 
+    @property
+    def explained(self) -> tuple[int, int]:
+        """Numbers of answers at the leading hint that explain themselves, and of these that name it.
+
+        Thinking that is hidden is no part of these explanations.
+        """
+        hinted = self.asked.arm(HINT, self.lead.kind)
+        is_explained = hinted.hits & hinted.shows
+        return int(is_explained.sum()), int((is_explained & hinted.mentions).sum())
+
 
 def measure_reasons(
     answers: Traces, *, resampling: Resampling = Resampling(), draws: bool = True
@@ -330,6 +340,7 @@ def _explain_unseen(hinted: Sequence[Arm]) -> str:
     n_answers = 0
     n_shown = 0
     is_hidden = False
+    is_summarized = False
     # All kinds of hints count together, as the model shows its reasons or not.
     for arm in hinted:
         for trace, shows in zip(arm.traces.values(), arm.shows, strict=True):
@@ -338,8 +349,11 @@ def _explain_unseen(hinted: Sequence[Arm]) -> str:
             n_answers += 1
             n_shown += bool(shows) and not trace.hidden
             is_hidden = is_hidden or trace.hidden
+            is_summarized = is_summarized or (trace.hidden and bool(trace.thinking))
     if 2 * n_shown >= n_answers:
         return ""
+    if is_summarized:
+        return "only summaries of its thinking are shown"
     if is_hidden:
         return "its thinking is hidden"
     return "it answers without stated reasons"

@@ -36,7 +36,7 @@ class Trace(Result):
         source: Name of the source of the item's hints.
         thinking: Reasoning that the model shows apart from its answer.
         text: The answer as the model wrote it.
-        hidden: Whether the model reasoned without showing it.
+        hidden: Whether the model reasoned without showing it, or shows only a summary.
         group: Name of the group to which the item belongs. "" for an independent item.
     """
 

@@ -41,6 +41,17 @@ OWN = (AUDIT_FILE, PAGE, SETTINGS_FILE, "figures", "predictions", "items", "rank
 _IRRELEVANT = ("batch_size", "fail_fast")
 """Settings that change no figure."""
 
+_IRRELEVANT_OF_SERVER = (
+    "in_flight",
+    "timeout",
+    "retries",
+    "prompt_price",
+    "answer_price",
+    "max_requests",
+    "max_price",
+)
+"""Settings of a server that change no figure, such as the bounds on a run, which a later one raises."""
+
 
 def digest_subject(context: AuditContext, settings: Mapping[str, Any]) -> str:
     """Return the digest of what a report is about: model, items and settings, without questions."""
@@ -48,6 +59,10 @@ def digest_subject(context: AuditContext, settings: Mapping[str, Any]) -> str:
     relevant = dict(settings)
     for name in _IRRELEVANT:
         relevant.pop(name, None)
+    server_options = dict(relevant.get("server", {}))
+    for name in _IRRELEVANT_OF_SERVER:
+        server_options.pop(name, None)
+    relevant["server"] = server_options
     audited = digest_value([context.model_fingerprint, context.dataset_name, items])
     return digest_value([audited, relevant])
 

@@ -10,11 +10,13 @@ from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.labels.matching import describe_unlabeled
 from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.core.sentences import pluralize
+from rightreasons.models.servers.usage import Forecast
 from rightreasons.page.formats import describe_unscored_items
 from rightreasons.report.answers import AnswerFigures
 from rightreasons.report.unread import list_failed_requests
 
 if TYPE_CHECKING:
+    from rightreasons.models.prompted import Prompted
     from rightreasons.page.question import Question
 
 
@@ -112,22 +114,40 @@ def describe_questions(context: AuditContext, sections: Sequence[Question]) -> l
     return [f"{line}."]
 
 
-def describe_requests(n_requests_by_step: Mapping[str, int]) -> list[str]:
-    """Return how many requests an audit makes in all; no line if they were not counted.
+def describe_requests(
+    forecasts: Mapping[str, Forecast], prompted: Prompted | None = None
+) -> list[str]:
+    """Return how many requests an audit makes in all, and their price; no line if they were not counted.
+
+    Args:
+        forecasts: Step -> its cost.
+        prompted: The language model. None for another kind of model.
 
     Example:
-        >>> describe_requests({"the items": 150, "probes": 151})
+        >>> from rightreasons.models.servers.usage import Forecast, Usage
+        >>> items, probes = Forecast(Usage(requests=150)), Forecast(Usage(requests=151))
+        >>> describe_requests({"the items": items, "probes": probes})
         ['Requests in all: about 301 (the items 150, probes 151).']
     """
-    if not n_requests_by_step:
+    if not forecasts:
         return []
     steps = []
-    for step, count in n_requests_by_step.items():
-        steps.append(f"{step} {count:,}")
+    for step, cost in forecasts.items():
+        steps.append(f"{step} {cost.at_most.requests:,}")
     listing = ", ".join(steps)
     # Later requests may depend on earlier answers, so that nothing is promised.
-    total = sum(n_requests_by_step.values())
-    return [f"Requests in all: about {total:,} ({listing})."]
+    total = sum(cost.at_most.requests for cost in forecasts.values())
+    lines = [f"Requests in all: about {total:,} ({listing})."]
+    client = getattr(getattr(prompted, "engine", None), "client", None)
+    # A local model costs nothing but time.
+    if client is not None:
+        cost = sum(forecasts.values(), Forecast())
+        lines.append(f"Cost in all: {cost.describe(client.options)}")
+        reached = client.account.find_reached_bound(cost.expected)
+        if reached:
+            bound = reached.removesuffix(" is reached")
+            lines.append(f"This run will stop early, at {bound}.")
+    return lines
 
 
 def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> list[str]:

@@ -1,18 +1,20 @@
-"""Costs of an audit of a language model, per question, before any request of a question is sent.
+"""Costs of an audit of a language model, per question, before the requests of a question are sent.
 
 `plan_audit` runs the questions with a `CountingEngine`, which counts the requests and answers at
-random. The questions send what they would send to the model, and their figures are discarded.
-`plan_command` does the same for a command that asks one question.
+random. The questions send what they would send to the model, and their figures are discarded. A
+server is sent a few of these requests, as its bill tells what all of them will cost.
+`forecast_audit` does the same before a run, which uses these first answers, and
+`plan_command` does it for a command that asks one question.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
+import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,10 +24,19 @@ from rightreasons.audited.scoring import score_audit
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.sentences import pluralize
+from rightreasons.core.store import WORK
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.planning import N_SAMPLED_PROMPTS, estimate_cost, make_keys
-from rightreasons.models.servers.usage import Usage
+from rightreasons.models.servers.planning import (
+    ECHOES,
+    PART,
+    PlannedRequests,
+    estimate_cost,
+    forecast_cost,
+    make_keys,
+)
+from rightreasons.models.servers.usage import Forecast
 from rightreasons.page.formats import align_columns
 
 if TYPE_CHECKING:
@@ -39,8 +50,11 @@ NO_REQUESTS = "The model sends no requests, because it is not a language model."
 HEADINGS = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
 """Headings of the table of costs; the price is shown only if there is one."""
 
+EXPECTED_HEADINGS = (*HEADINGS[:3], "generated tokens, about", "at most", "price, about", "at most")
+"""Headings of the table of costs if earlier answers tell how long others will be."""
+
 COSTS = ("requests", "prompt_tokens", "answer_tokens", "price")
-"""Counts of a plan in --json."""
+"""Counts of a plan in --json: the highest costs."""
 
 ITEMS = "the items"
 """Name of the step of an audit that reads the items as they are, before any question."""
@@ -53,46 +67,88 @@ N_RESAMPLES_OF_PLAN = 2
 
 
 class CountingEngine:
-    """An engine that sends nothing: it counts requests, and answers them at random.
+    """An engine that counts requests, and answers them at random.
 
-    Attributes that it lacks are those of the engine that it replaces.
+    Attributes that it lacks are those of the engine that it replaces. Requests whose answers are
+    known cost nothing. If all answers to some requests are known, these take the place of random
+    ones, so that a finished report is planned to send nothing.
 
     Args:
         engine: The engine that it replaces.
+        out: Folder with the answers of a server. None if a plan leaves no file.
+        samples: Whether a server is sent a few requests, to learn what the others cost.
+
+    Attributes:
+        cost: What the requests of the current step will cost.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        samples: bool = True,
+    ) -> None:
         self._engine = engine
-        self.cost = Usage()
+        self._out = out
+        self._samples = samples
         self._counted_keys: set[str] = set()
+        self.cost = Forecast()
+        self._is_first = True
+        # A reply of the model, whose text is replaced.
+        self._reply = Reply()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
+    def begin_step(self) -> None:
+        """Count the cost of another question from 0."""
+        self.cost = Forecast()
+        self._is_first = True
+
     def likelihoods(self, requests: Sequence[Request], **options: Any) -> Likelihoods:
         """Count requests, and return random likelihoods."""
-        return self._draw_likelihoods(requests, "likelihoods")
+        return self._draw_likelihoods(requests, "likelihoods", self._engine.likelihoods)
 
     def next_words(self, requests: Sequence[Request], **options: Any) -> Likelihoods:
         """Count requests, and return random likelihoods."""
-        return self._draw_likelihoods(requests, "next words")
+        return self._draw_likelihoods(requests, "next words", self._engine.next_words)
 
     def generate(
         self, requests: Sequence[Request], *, options: Generation, **keywords: Any
     ) -> Answers:
         """Count requests, and return `options.n` random replies to each."""
         settings = {**options.to_dict(), "drawn": options.temperature > 0}
-        self._count(requests, "replies", settings)
+
+        def ask(batch: Sequence[Request]) -> Answers:
+            answers = self._engine.generate(batch, options=options, progress=False, out=self._out)
+            # A model that thinks, or hides it, is asked other requests afterwards.
+            for replies in answers.replies:
+                self._reply = replies[0] if replies else self._reply
+            return answers
+
+        if self._count(requests, "replies", settings, ask):
+            return ask(requests)
         answers = []
         for request in requests:
             rng = item_rng(options.seed, request.name)
-            replies = [Reply(_draw_answer(request, rng)) for _ in range(options.n)]
+            replies = []
+            for _ in range(options.n):
+                text = _draw_answer(request, rng)
+                replies.append(dataclasses.replace(self._reply, text=text, finish="stop"))
             answers.append(replies)
         return Answers(answers)
 
-    def _draw_likelihoods(self, requests: Sequence[Request], kind: str) -> Likelihoods:
-        """Count requests, and return random log-probabilities of one token per continuation."""
-        self._count(requests, kind, {})
+    def _draw_likelihoods(
+        self, requests: Sequence[Request], kind: str, compute: Callable[..., Likelihoods]
+    ) -> Likelihoods:
+        """Count requests, and return random likelihoods of one token per continuation."""
+
+        def ask(batch: Sequence[Request]) -> Likelihoods:
+            return compute(batch, progress=False, out=self._out)
+
+        if self._count(requests, kind, {}, ask):
+            return ask(requests)
         counts = []
         # An empty array first: `concatenate` refuses a list without arrays.
         values = [np.empty(0)]
@@ -107,34 +163,71 @@ class CountingEngine:
         n_tokens = Ragged.of(np.ones(sum(counts)), counts)
         return Likelihoods(log_probabilities, n_tokens)
 
-    def _count(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> None:
-        """Add the cost of requests to `cost`, without those that were counted before.
+    def _count(
+        self,
+        requests: Sequence[Request],
+        kind: str,
+        settings: Mapping[str, Any],
+        ask: Callable[[Sequence[Request]], object],
+    ) -> bool:
+        """Add the cost of requests that were not counted before.
 
         Args:
-            requests: The requests of a question.
-            kind: What is asked for: "likelihoods", "next words" or "replies".
-            settings: Options of generation, which distinguish requests; {} without generation.
+            requests: The requests.
+            kind: Their kind.
+            settings: What the answers depend on in addition to the requests.
+            ask: Asks requests of the engine that is replaced.
+
+        Returns:
+            Whether the answers to all requests are known.
         """
-        sent_groups: Sequence[tuple[str, Sequence[Request]]] = [(kind, requests)]
-        estimate: Callable[..., Usage] = functools.partial(estimate_cost, None)
         engine: Any = self._engine
+        if not hasattr(engine, "plan_requests"):
+            plan = PlannedRequests(kind, settings, requests)
+            new_requests = self._select_new(plan, make_keys({"kind": kind, **settings}, requests))
+            self.cost += forecast_cost(estimate_cost(None, new_requests, kind, settings), None, {})
+            return False
         # A server is sent other requests than a local model, and bills their tokens.
-        if hasattr(engine, "plan_requests"):
-            estimate = engine.cost
-            # Trial requests show how many tokens the prompts have, and how they are sent.
-            is_first_call = not self._counted_keys
-            if is_first_call and requests:
-                engine.sample_prompts(requests)
-            sent_groups = engine.plan_requests(requests, kind)
-        for sent_kind, sent_requests in sent_groups:
-            keys = make_keys({"kind": sent_kind, **settings}, sent_requests)
-            # Equal requests are sent once, and answered from the journal afterwards.
-            new_requests = {}
-            for key, request in zip(keys, sent_requests, strict=True):
-                if key not in self._counted_keys:
-                    new_requests[key] = request
-            self._counted_keys.update(new_requests)
-            self.cost += estimate(list(new_requests.values()), sent_kind, settings)
+        is_first = self._is_first
+        self._is_first = False
+        remaining = []
+        is_known = bool(requests)
+        for plan in engine.plan_requests(requests, kind, settings):
+            keys = engine.make_keys(plan)
+            stored = engine.take_stored(plan, self._out)
+            is_known = is_known and stored >= set(keys)
+            new_requests = self._select_new(plan, keys, stored)
+            if new_requests:
+                remaining.append(plan._replace(requests=new_requests))
+        # Later requests of a question may depend on answers, which are random here.
+        if remaining and is_first and self._samples and engine.needs_samples(kind, settings):
+            engine.sample(_select_original(requests, remaining), ask)
+        for plan in remaining:
+            self.cost += engine.forecast(plan.requests, plan.kind, plan.settings)
+        return is_known
+
+    def _select_new(
+        self, plan: PlannedRequests, keys: Sequence[str], stored: Set[str] = frozenset()
+    ) -> list[Request]:
+        """Return the requests that are neither stored nor counted: equal requests are sent once."""
+        new_requests = {}
+        for key, request in zip(keys, plan.requests, strict=True):
+            if key not in self._counted_keys and key not in stored:
+                new_requests[key] = request
+        self._counted_keys |= new_requests.keys()
+        return list(new_requests.values())
+
+
+def _select_original(
+    requests: Sequence[Request], plans: Sequence[PlannedRequests]
+) -> list[Request]:
+    """Return the requests for which those of some plans are sent."""
+    names = set()
+    for plan in plans:
+        for planned in plan.requests:
+            # The name of an echo ends in the position of its continuation.
+            names.add(planned.name.rpartition(PART)[0] if plan.kind == ECHOES else planned.name)
+    return [request for request in requests if request.name in names]
 
 
 def _draw_answer(request: Request, rng: np.random.Generator) -> str:
@@ -164,17 +257,18 @@ class Plan(NamedTuple):
 
 
 def plan_command(name: str, prompted: Prompted | None, run: Callable[..., object]) -> Plan:
-    """Return the cost of a command that asks one question, without sending its requests.
+    """Return the cost of a command that asks one question.
 
     Args:
         name: Name of the row.
         prompted: The language model. None for another kind of model, which is sent no requests.
-        run: Runs the command. It is called with a copy of the model that sends nothing, and with
+        run: Runs the command. It is called with a copy of the model that counts requests, and with
             `out`, a folder for its answers, which is deleted afterwards.
     """
     if prompted is None:
         return Plan([NO_REQUESTS], {})
-    planned, engine = _replace_engine(prompted)
+    engine = CountingEngine(prompted.engine)
+    planned = _replace_engine(prompted, engine)
     # Figures of random answers may be undefined, which raises an error. By then, all requests
     # have been counted.
     with _discard_results() as folder, contextlib.suppress(ValueError):
@@ -199,8 +293,9 @@ def plan_audit(
     prompted = context.prompted
     if prompted is None:
         return Plan([NO_REQUESTS], {})
-    costs = _count_costs(context, prompted, sections, options, skip_reasons)
-    total = Usage()
+    engine = CountingEngine(prompted.engine)
+    costs = _count_costs(context, prompted, engine, sections, options, skip_reasons)
+    total = Forecast()
     for _, cost in costs:
         total = total + cost
     skipped_lines = []
@@ -210,13 +305,15 @@ def plan_audit(
     return _price_plan([*costs, ("together", total)], prompted.engine, skipped_lines)
 
 
-def count_requests(
+def forecast_audit(
     context: AuditContext,
     sections: Mapping[str, Question],
     options: Mapping[str, Options],
     skip_reasons: Mapping[str, str],
-) -> dict[str, int]:
-    """Estimate how many requests each step of an audit sends to a local language model.
+) -> dict[str, Forecast]:
+    """Return what each step of an audit of a language model will cost, about.
+
+    A server is sent a few of the requests, whose answers are stored for the audit.
 
     Args:
         context: The audit, not scored.
@@ -225,12 +322,11 @@ def count_requests(
         skip_reasons: Question -> why it does not apply; "" if it does.
 
     Returns:
-        Step -> number of requests, in the order in which they are made; {} for models of other
-        kinds, for servers, whose plan has to send some prompts, and for more than
-        `MAX_PLANNED_ITEMS` items.
+        Step -> its cost, in the order in which they are made; {} for models of other kinds, and for
+        more than `MAX_PLANNED_ITEMS` items.
     """
     prompted = context.prompted
-    if prompted is None or hasattr(prompted.engine, "plan_requests"):
+    if prompted is None:
         return {}
     n_items = sum(map(len, context.splits))
     if n_items > MAX_PLANNED_ITEMS:
@@ -241,26 +337,29 @@ def count_requests(
         # so, and not its plan as well.
         if getattr(question_options, "judge", None) is not None:
             reasons[name] = "It has a judge."
+    engine = CountingEngine(prompted.engine, context.out / WORK)
     try:
-        costs = _count_costs(context, prompted, sections, options, reasons)
+        costs = _count_costs(context, prompted, engine, sections, options, reasons)
     except ValueError:
         # The audit itself will raise the error.
         return {}
-    return {step: cost.requests for step, cost in costs if cost.requests}
+    return {step: cost for step, cost in costs if cost.at_most.requests}
 
 
 def _count_costs(
     context: AuditContext,
     prompted: Prompted,
+    engine: CountingEngine,
     sections: Mapping[str, Question],
     options: Mapping[str, Options],
     skip_reasons: Mapping[str, str],
-) -> list[tuple[str, Usage]]:
+) -> list[tuple[str, Forecast]]:
     """Return the cost of each step of an audit, by running it with an engine that counts requests.
 
     Args:
         context: The audit, not scored.
         prompted: Its language model.
+        engine: The engine that counts.
         sections: Name -> question.
         options: Question -> its options.
         skip_reasons: Question -> why it does not apply; "" if it does.
@@ -268,7 +367,7 @@ def _count_costs(
     Returns:
         (step, cost) of the items, of each question, and of each second model of a question.
     """
-    planned, engine = _replace_engine(prompted)
+    planned = _replace_engine(prompted, engine)
     # Some questions query a second model, such as a judge.
     second_engines: list[CountingEngine] = []
 
@@ -276,7 +375,7 @@ def _count_costs(
         second_engines.append(CountingEngine(second_engine))
         return second_engines[-1]
 
-    costs: list[tuple[str, Usage]] = []
+    costs: list[tuple[str, Forecast]] = []
     with _discard_results() as folder:
         planned_context = dataclasses.replace(
             context,
@@ -293,7 +392,7 @@ def _count_costs(
             if skip_reasons[name]:
                 continue
             # The engine remembers the requests of earlier steps, so that equal ones cost nothing.
-            engine.cost = Usage()
+            engine.begin_step()
             # Figures of random answers may be undefined.
             with contextlib.suppress(ValueError):
                 section.run(scored, options[name])
@@ -304,15 +403,13 @@ def _count_costs(
     return costs
 
 
-def _replace_engine(model: Prompted) -> tuple[Prompted, CountingEngine]:
-    """Return a copy of a model whose requests are counted, and the engine that counts them."""
+def _replace_engine(model: Prompted, engine: CountingEngine) -> Prompted:
+    """Return a copy of a model whose requests are counted."""
     from rightreasons.models.prompted import Prompted
 
-    engine = CountingEngine(model.engine)
-    planned = Prompted(
+    return Prompted(
         model.prompt, engine, model.label_names, examples=model.examples, seed=model.seed
     )
-    return planned, engine
 
 
 @contextlib.contextmanager
@@ -324,7 +421,7 @@ def _discard_results() -> Iterator[Path]:
 
 
 def _price_plan(
-    costs: Sequence[tuple[str, Usage]], engine: Engine, further_lines: Sequence[str] = ()
+    costs: Sequence[tuple[str, Forecast]], engine: Engine, further_lines: Sequence[str] = ()
 ) -> Plan:
     """Return a plan: a table of costs, what a server was sent so far, and further lines.
 
@@ -337,21 +434,49 @@ def _price_plan(
     options = None
     if client is not None:
         options = client.options
-    table = [HEADINGS]
-    for step, cost in costs:
-        table.append((step, *cost.list_words(options)))
-    # The last column is the price, which local models do not have.
-    has_prices = any(row[-1] for row in table[1:])
-    n_columns = len(HEADINGS) if has_prices else len(HEADINGS) - 1
-    lines = align_columns([row[:n_columns] for row in table])
+    # Nothing tells how long the answers of a local model will be.
+    is_expected = any(cost.answer_tokens != cost.at_most.answer_tokens for _, cost in costs)
+    lines = _make_table(costs, options, is_expected=is_expected)
     if client is not None:
+        n_sampled = getattr(engine, "n_sampled", 0)
         lines.append(
-            f"Sent so far, for the trial and {N_SAMPLED_PROMPTS} prompts: "
+            f"Sent so far, for the trial and {pluralize(n_sampled, 'prompt')}: "
             f"{client.usage.describe(client.options)}"
         )
 
     counts_by_step: dict[str, dict[str, Any]] = {}
     for step, cost in costs:
-        counts = cost.to_dict(options or ServerOptions())
+        counts = cost.at_most.to_dict(options or ServerOptions())
         counts_by_step[step] = {column: counts[column] for column in COSTS}
+        if is_expected:
+            expected = cost.expected.to_dict(options or ServerOptions())
+            counts_by_step[step]["expected_answer_tokens"] = expected["answer_tokens"]
+            counts_by_step[step]["expected_price"] = expected["price"]
     return Plan([*lines, *further_lines], counts_by_step)
+
+
+def _make_table(
+    costs: Sequence[tuple[str, Forecast]], options: ServerOptions | None, *, is_expected: bool
+) -> list[str]:
+    """Return the lines of a table of costs.
+
+    Args:
+        costs: (step, cost) of each row.
+        options: The prices. None for a local model.
+        is_expected: Whether expected costs stand next to the highest ones.
+    """
+    table: list[tuple[str, ...]] = [EXPECTED_HEADINGS if is_expected else HEADINGS]
+    has_prices = False
+    for step, cost in costs:
+        n_requests, prompt_tokens, highest_tokens, highest_price = cost.at_most.list_words(options)
+        _, _, answer_tokens, price = cost.expected.list_words(options)
+        has_prices = has_prices or bool(price)
+        cells = [highest_tokens, highest_price]
+        if is_expected:
+            cells = [answer_tokens, highest_tokens, price, highest_price]
+        table.append((step, n_requests, prompt_tokens, *cells))
+    # The last columns are prices, which local models do not have.
+    n_columns = len(table[0])
+    if not has_prices:
+        n_columns -= 2 if is_expected else 1
+    return align_columns([row[:n_columns] for row in table])

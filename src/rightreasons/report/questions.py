@@ -18,10 +18,11 @@ from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.errors import OptionTypeError, make_unknown_name_error
 from rightreasons.core.extras import require_package
-from rightreasons.core.options import QuestionOptions, format_names
+from rightreasons.core.options import QuestionOptions, escape_text, format_names
 from rightreasons.core.sentences import format_value
 from rightreasons.cues.options import CuesOptions
 from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.models.wording import Prompt
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.shortcuts.options import ShortcutsOptions
@@ -221,6 +222,8 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
         if name in ("model", "dataset"):
             continue
         flag = name.replace("_", "-")
+        if _is_escaped(name) and isinstance(value, list):
+            value = list(map(escape_text, value))
         # A switch has two flags without a value.
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
@@ -231,6 +234,12 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
         else:
             words += [f"--{flag}", str(value)]
     return words
+
+
+def _is_escaped(name: str) -> bool:
+    """Return whether the texts of an option have escapes on the command line."""
+    field = name.replace("-", "_")
+    return field in Prompt.list_names() and Prompt.is_escaped(field)
 
 
 def read_reproduction(file: Path) -> list[str]:

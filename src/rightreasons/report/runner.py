@@ -41,7 +41,7 @@ from rightreasons.report.messages import (
 )
 from rightreasons.report.opening import get_sources, open_context
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.plan import ITEMS, count_requests, plan_audit
+from rightreasons.report.plan import ITEMS, forecast_audit, plan_audit
 from rightreasons.report.questions import list_default_questions, load_sections
 from rightreasons.report.record import make_record
 from rightreasons.report.render import PAGE
@@ -53,6 +53,7 @@ from rightreasons.report.schema import check_audit
 if TYPE_CHECKING:
     import datasets
 
+    from rightreasons.models.servers.usage import Forecast
     from rightreasons.page.question import Question
 
 Say = Callable[[str], object]
@@ -280,12 +281,13 @@ def audit(
     if request.general.plan:
         return _plan(context, selected, say)
 
-    n_requests_by_step: dict[str, int] = {}
+    forecasts: dict[str, Forecast] = {}
     # Counting takes time, and is only done if somebody can read the total.
     is_watched = progress and is_progress_visible() and processes().count == 1
     if tell is not None or is_watched:
-        n_requests_by_step = count_requests(context, *_map_questions(selected))
-    _say_all(describe_requests(n_requests_by_step), say)
+        forecasts = forecast_audit(context, *_map_questions(selected))
+    _say_all(describe_requests(forecasts, context.prompted), say)
+    n_requests_by_step = {name: cost.at_most.requests for name, cost in forecasts.items()}
     with show_total(n_requests_by_step):
         begin_step(ITEMS)
         scored, rows = _score(context, selected, say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -212,7 +213,8 @@ def test_letters_are_single_tokens_and_one_request_has_all_of_them():
         fake.reset()
         found = engine.likelihoods(requests, progress=False)
         assert len(fake.bodies) == len(requests)
-        assert engine.plan_requests(requests, "likelihoods")[0] == ("single tokens", requests)
+        planned = engine.plan_requests(requests, "likelihoods")[0]
+        assert (planned.kind, planned.requests) == ("single tokens", requests)
         for request, values in zip(requests, found.values, strict=True):
             expected = [
                 fake.model.likelihood(request.prompt, text) for text in request.continuations
@@ -337,3 +339,28 @@ def test_what_did_not_pass_the_trial_is_not_asked():
         engine = open_server(fake.url, chat="off", progress=False)
         with pytest.raises(ValueError, match="failed: .*not"):
             engine.likelihoods(REQUESTS, progress=False)
+
+
+def test_the_cost_is_told_by_the_bill_of_the_first_prompts(capsys):
+    def bill(body, reply):
+        # A tokenizer that makes four tokens of a word, in a language that it does not know.
+        n_tokens = 4 * len(body["prompt"].split())
+        reply["usage"] = {"prompt_tokens": n_tokens, "completion_tokens": 7}
+
+    with serving() as fake:
+        engine = open_server(fake.url, chat="off", progress=False)
+        requests = [Request(str(n), f"{n} " + "wort " * (5 + n % 9)) for n in range(40)]
+        fake.change = bill
+        fake.reset()
+
+        engine.generate(requests, max_new_tokens=100)
+
+        # The first prompts are requests of the run, each of which is sent once.
+        assert len(fake.bodies) == 40
+    err = capsys.readouterr().err
+    told = re.search(r"Asking toy: 40 requests, about ([\d,]+) prompt tokens and (\d+) ", err)
+    # The number, and 5 to 13 words: 9.9 words on average.
+    n_billed = sum(4 * (6 + n % 9) for n in range(40))
+    assert int(told[1].replace(",", "")) == pytest.approx(n_billed, rel=0.1)
+    assert int(told[2]) == 40 * 7
+    assert f"Asked toy: 40 requests, {n_billed:,} prompt tokens and 280 generated tokens." in err

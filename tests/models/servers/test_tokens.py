@@ -3,6 +3,7 @@
 import pytest
 
 from rightreasons.models.servers.tokens import (
+    AnswerLengths,
     TokenEstimate,
     estimate_prompt_tokens,
     estimate_tokens,
@@ -57,3 +58,34 @@ def test_a_server_that_does_not_count_tokens_cannot_make_the_estimate_absurd():
     tokens = TokenEstimate()
     tokens.add_prompt(100, 1)
     assert tokens.correct(100) == 10
+
+
+def make_lengths():
+    """Return lengths of short greedy answers, and of long ones that are drawn."""
+    lengths = AnswerLengths()
+    lengths.add({"max_new_tokens": 40}, n_answers=2, n_tokens=10)
+    lengths.add({"max_new_tokens": 1024, "temperature": 1.0}, n_answers=2, n_tokens=400)
+    return lengths
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"max_new_tokens": 40}, 5),
+        ({"max_new_tokens": 1024, "temperature": 1.0}, 200),
+        # Of other settings, those with the next larger number of allowed tokens count.
+        ({"max_new_tokens": 32}, 5),
+        ({"max_new_tokens": 256}, 200),
+        # An answer has no more tokens than are allowed.
+        ({"max_new_tokens": 128}, 128),
+        ({"max_new_tokens": 4096}, 200),
+    ],
+)
+def test_answers_are_as_long_as_earlier_ones_with_such_settings(settings, expected):
+    assert make_lengths().estimate(settings) == expected
+
+
+def test_without_answers_the_allowed_tokens_are_all_that_is_known():
+    assert AnswerLengths().estimate({"max_new_tokens": 40}) == 40
+    assert not AnswerLengths().has({"max_new_tokens": 40})
+    assert make_lengths().has({"max_new_tokens": 40, "temperature": 0.0})

@@ -201,6 +201,24 @@ def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) ->
         yield _count_batches(bar, lengths)
 
 
+def make_request_counter(bar: Any) -> Callable[[int], object]:
+    """Return what advances a bar by some answered requests, and the total of all steps with it."""
+    total = _TOTAL.get()
+    if total is None:
+        return lambda n_requests: bar.update(n_requests)
+    latest = time.perf_counter()
+
+    def advance(n_requests: int) -> None:
+        nonlocal latest
+        now = time.perf_counter()
+        total.advance(n_requests, seconds=now - latest)
+        latest = now
+        bar.set_postfix_str(total.describe(), refresh=False)
+        bar.update(n_requests)
+
+    return advance
+
+
 def _count_batches(bar: Any, units: NDArray[np.int64]) -> Advance:
     """Return a function that advances a bar when a batch of items is finished.
 

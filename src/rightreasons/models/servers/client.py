@@ -46,7 +46,11 @@ from rightreasons.models.servers.refusals import (
     parse_error,
     parse_retry_after,
 )
-from rightreasons.models.servers.tokens import TokenEstimate, estimate_prompt_tokens
+from rightreasons.models.servers.tokens import (
+    AnswerLengths,
+    TokenEstimate,
+    estimate_prompt_tokens,
+)
 from rightreasons.models.servers.usage import Usage, count_reply_tokens
 
 CHAT = "/chat/completions"
@@ -94,6 +98,7 @@ class Client:
     Attributes:
         account: What was spent so far, and the bounds on it.
         tokens: Estimate of prompt tokens, corrected by what the server billed.
+        answer_lengths: Tokens of the answers so far, by the settings of their generation.
         pace: Time that the server took for its replies.
         is_trial: Whether requests are those of a trial.
         served: The model's name and `system_fingerprint` in replies -> number of such replies.
@@ -117,6 +122,7 @@ class Client:
         self.options = options
         self.account = Account(options)
         self.tokens = TokenEstimate()
+        self.answer_lengths = AnswerLengths()
         self.pace = Pace()
         self.is_trial = True
         self.served: Counter[str] = Counter()

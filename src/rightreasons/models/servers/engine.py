@@ -2,7 +2,8 @@
 
 Servers are vLLM, SGLang, llama.cpp, TGI, `transformers serve`, hosted APIs, and providers of
 inspect_ai. Each public method turns requests into those that are sent, and lays out the answers;
-`_collect` sends what no journal has, and stores each answer with its cost.
+`_collect` sends what no journal has, and stores each answer with its cost. The first prompts of the
+data tell what all of them will cost.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.store import digest_value
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
-from rightreasons.models.runs.progress import progress_bar
+from rightreasons.models.runs.progress import make_request_counter, progress_bar
 from rightreasons.models.servers.completions import BadReplyError, find_first_tokens
 from rightreasons.models.servers.endpoints import Endpoint, unwrap_answer
 from rightreasons.models.servers.flights import send_all
@@ -47,14 +48,17 @@ from rightreasons.models.servers.planning import (
     N_SAMPLED_PROMPTS,
     PART,
     SINGLE_TOKENS,
+    PlannedRequests,
     estimate_cost,
+    forecast_cost,
     has_single_tokens,
     list_echoes,
     make_keys,
+    select_samples,
 )
 from rightreasons.models.servers.refusals import RequestError
-from rightreasons.models.servers.tokens import TokenEstimate, estimate_prompt_tokens
-from rightreasons.models.servers.usage import Usage
+from rightreasons.models.servers.tokens import TokenEstimate
+from rightreasons.models.servers.usage import Forecast, Usage
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -96,6 +100,7 @@ class ServerEngine:
             the template of its model.
         thinks: Whether it thinks before it answers a conversation.
         budget: Tokens that an answer to a conversation needs, according to the trial.
+        n_sampled: Number of prompts that plans sent to learn what others cost.
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
@@ -114,6 +119,7 @@ class ServerEngine:
         self.fingerprint = digest_value([self.client.url, self.model_name, *path])
         self._is_trial_recorded = is_trial_recorded
         self._misses_single_tokens = False
+        self.n_sampled = 0
         # Journal -> the answers of this run by their keys, with their costs.
         self._used: dict[Path | None, dict[str, Usage]] = {}
 
@@ -289,6 +295,9 @@ class ServerEngine:
 
         marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
         rows, _ = self._collect(SINGLE_TOKENS, marked, ask, settings={"top": top}, **storage)
+        # A plan counts the echoes of what is missing.
+        if any(None in row["values"] for row in rows.values()):
+            self._misses_single_tokens = True
         return {marked[index].name: list(row["values"]) for index, row in rows.items()}
 
     def _request_likeliest(self, request: Request) -> Mapping[str, float]:
@@ -434,11 +443,20 @@ class ServerEngine:
     # --- Plans
 
     def plan_requests(
-        self, requests: Sequence[Request], kind: str
-    ) -> list[tuple[str, Sequence[Request]]]:
-        """Return the requests that are sent for others, by their kinds."""
+        self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any] | None = None
+    ) -> list[PlannedRequests]:
+        """Return the requests that are sent for others, by their kinds.
+
+        Args:
+            requests: The requests.
+            kind: A key of `ABILITY_BY_KIND`.
+            settings: Those of `Generation` for replies.
+        """
+        top_settings = {"top": self.endpoint.top}
+        if kind == NEXT_WORDS:
+            return [PlannedRequests(kind, top_settings, requests)]
         if kind != ECHOES:
-            return [(kind, requests)]
+            return [PlannedRequests(kind, settings or {}, requests)]
         marked = []
         echoed = []
         for request in requests:
@@ -449,32 +467,57 @@ class ServerEngine:
         # A letter that is not among the likeliest tokens is echoed.
         if self._misses_single_tokens:
             echoed += marked
-        return [(SINGLE_TOKENS, marked), (ECHOES, list_echoes(echoed))]
+        return [
+            PlannedRequests(SINGLE_TOKENS, top_settings, marked),
+            PlannedRequests(ECHOES, {}, list_echoes(echoed)),
+        ]
 
-    def sample_prompts(self, requests: Sequence[Request]) -> None:
-        """Send a few prompts for a single token each, to learn what the server bills and reports.
+    def make_keys(self, plan: PlannedRequests) -> list[str]:
+        """Return what the answer to each planned request is stored under."""
+        run = {"kind": plan.kind, "model": self.fingerprint, **plan.settings}
+        return make_keys(run, plan.requests)
+
+    def take_stored(self, plan: PlannedRequests, out: str | os.PathLike[str] | None) -> set[str]:
+        """Return the keys of planned requests whose answers are known, and learn from their costs.
 
         Args:
-            requests: Requests of a plan, of which short, usual and long ones are sent.
+            plan: The requests.
+            out: Folder whose answers are read. None for those of this run alone.
         """
-        ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
-        for number in range(N_SAMPLED_PROMPTS):
-            request = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)]
-            # What fails here would fail in the run, which says so.
-            with contextlib.suppress(RequestError, BadReplyError):
-                self._sample_prompt(request)
+        keys = self.make_keys(plan)
+        if out is not None:
+            stored = self.client.open_journal(out).answers
+            for key, request in zip(keys, plan.requests, strict=True):
+                if key not in stored or key in self.client.answers:
+                    continue
+                answer = stored[key]
+                self.client.answers[key] = answer
+                self._learn_cost(request, plan.kind, plan.settings, answer.usage)
+        return set(keys) & self.client.answers.keys()
 
-    def _sample_prompt(self, request: Request) -> None:
-        """Send a prompt for a single token; note whether letters are among the likeliest ones."""
-        if not self._is_asked_by_single_tokens(request):
-            self.endpoint.ask(request.prompt, max_tokens=1, temperature=0.0)
-            return
-        likeliest = self._request_likeliest(request)
-        if not likeliest.keys() >= set(request.continuations):
-            self._misses_single_tokens = True
+    def needs_samples(self, kind: str, settings: Mapping[str, Any]) -> bool:
+        """Return whether nothing tells yet what requests of a kind cost."""
+        if not self.client.tokens.has_prompts:
+            return True
+        return kind == REPLIES and not self.client.answer_lengths.has(settings)
+
+    def sample(
+        self, requests: Sequence[Request], ask: Callable[[Sequence[Request]], object]
+    ) -> None:
+        """Ask a few requests, to learn what the server bills for all of them.
+
+        Args:
+            requests: Requests of a plan, of which a short, a usual and a long one are asked.
+            ask: Asks requests, and keeps their answers for the run.
+        """
+        samples = select_samples(requests)
+        self.n_sampled += len(samples)
+        # What fails here would fail in the run, which says so.
+        with contextlib.suppress(ValueError):
+            ask(samples)
 
     def cost(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
-        """Return about what requests will cost.
+        """Return about what requests will cost at most.
 
         Args:
             requests: The requests.
@@ -482,6 +525,13 @@ class ServerEngine:
             settings: Those of `Generation` for replies; each of its `n` answers is a request.
         """
         return estimate_cost(self.client.tokens, requests, kind, settings)
+
+    def forecast(
+        self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]
+    ) -> Forecast:
+        """Return what requests will cost, according to earlier answers; arguments as of `cost`."""
+        at_most = self.cost(requests, kind, settings)
+        return forecast_cost(at_most, self.client.answer_lengths, settings)
 
     # --- Requests and journals
 
@@ -547,13 +597,13 @@ class ServerEngine:
         if not requests:
             return {}, {}
         settings = settings or {}
-        keys = make_keys({"kind": kind, "model": self.fingerprint, **settings}, requests)
+        keys = self.make_keys(PlannedRequests(kind, settings, requests))
         request_by_key = dict(zip(keys, requests, strict=True))
         failures: dict[str, str] = {}
         with self._open_journal(out) as journal:
             stored = self._take_stored(keys, out, journal)
             for key in stored:
-                self._learn_tokens(request_by_key[key], kind, settings, stored[key].usage)
+                self._learn_cost(request_by_key[key], kind, settings, stored[key].usage)
             waiting = {}
             for key, request in request_by_key.items():
                 if key not in self.client.answers:
@@ -652,15 +702,24 @@ class ServerEngine:
         answers.update(new_answers)
         return new_answers
 
-    def _learn_tokens(
+    def _learn_cost(
         self, request: Request, kind: str, settings: Mapping[str, Any], usage: Usage
     ) -> None:
-        """Correct the estimate of tokens by what an earlier run paid for an answer."""
+        """Correct the estimates of tokens by what an earlier run paid for an answer."""
+        if usage.unreported:
+            return
         estimate = estimate_cost(TokenEstimate(), [request], kind, settings)
         # The cost of several requests is that of several prompts.
-        is_single = usage.requests == 1 and estimate.requests == 1
-        if is_single and not usage.unreported:
+        if usage.requests == 1 and estimate.requests == 1:
             self.client.tokens.add_prompt(estimate.prompt_tokens, usage.prompt_tokens)
+        self.learn_length(kind, settings, usage)
+
+    def learn_length(self, kind: str, settings: Mapping[str, Any], usage: Usage) -> None:
+        """Note how many tokens generated answers had, from what they cost."""
+        if kind == REPLIES and usage.requests:
+            self.client.answer_lengths.add(
+                settings, n_answers=usage.requests, n_tokens=usage.answer_tokens
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -685,32 +744,54 @@ class _Flight:
         """Send requests by their keys, keep the answers, and return why the others have none."""
         client = self.engine.client
         usage_before = client.usage
-        # The price is told before anything is sent.
+        failures: dict[str, str] = {}
+        remaining = dict(requests)
+        # The price is told before more than a few requests are sent.
         if progress:
+            if len(requests) > N_SAMPLED_PROMPTS and self.engine.needs_samples(
+                self.kind, self.settings
+            ):
+                samples = self._pop_samples(remaining)
+                failures |= self._send_all(samples, progress=False)
             self._announce(list(requests.values()))
-        failures = {}
-        with (
-            contextlib.closing(send_all(client, requests, self._answer)) as outcomes,
-            progress_bar(len(requests), self.kind, shown=progress) as bar,
-        ):
-            for key, failure in outcomes:
-                bar.update(1)
-                if failure is not None:
-                    failures[key] = str(failure)
+        failures |= self._send_all(remaining, progress=progress)
         used = client.usage - usage_before
         if progress and used.requests:
             sentence = used.describe(client.options)
             print(f"Asked {self.engine.name}: {sentence}", file=sys.stderr)
         return failures
 
+    def _pop_samples(self, requests: dict[str, Request]) -> dict[str, Request]:
+        """Remove a few requests that are sent first, by their keys."""
+        names = {request.name for request in select_samples(list(requests.values()))}
+        samples = {}
+        for key, request in list(requests.items()):
+            if request.name in names:
+                samples[key] = requests.pop(key)
+        return samples
+
+    def _send_all(self, requests: Mapping[str, Request], *, progress: bool) -> dict[str, str]:
+        """Send requests by their keys, and return why some have no answer."""
+        failures = {}
+        with (
+            contextlib.closing(send_all(self.engine.client, requests, self._answer)) as outcomes,
+            progress_bar(len(requests), self.kind, shown=progress) as bar,
+        ):
+            advance = make_request_counter(bar)
+            for key, failure in outcomes:
+                advance(1)
+                if failure is not None:
+                    failures[key] = str(failure)
+        return failures
+
     def _announce(self, requests: Sequence[Request]) -> None:
         """Say what requests will cost, and how long they will take."""
         client = self.engine.client
-        cost = self.engine.cost(requests, self.kind, self.settings)
-        line = f"Asking {self.engine.name}: {cost.describe(client.options, is_estimate=True)}"
-        seconds = client.pace.estimate_seconds(cost, client.options.in_flight)
+        forecast = self.engine.forecast(requests, self.kind, self.settings)
+        line = f"Asking {self.engine.name}: {forecast.describe(client.options)}"
+        seconds = client.pace.estimate_seconds(forecast.expected, client.options.in_flight)
         if seconds is not None:
-            line += f" At most about {describe_seconds(seconds)} at the pace so far."
+            line += f" About {describe_seconds(seconds)} at the pace so far."
         print(line, file=sys.stderr)
 
     def _answer(self, key: str, request: Request) -> None:
@@ -729,6 +810,8 @@ class _Flight:
             self._write(key, None, FAILED, client.account.read_meter())
             raise
         usage = client.account.read_meter()
+        if not usage.unreported:
+            self.engine.learn_length(self.kind, self.settings, usage)
         client.answers[key] = Answer(row, usage)
         self._write(key, row, ANSWERED, usage)
 

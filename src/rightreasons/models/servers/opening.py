@@ -73,6 +73,12 @@ def open_server(
         with _record_trial(client, out):
             endpoint = load_trial(client, model, thinking, chat)
     except RequestError as failure:
+        if client.bound:
+            raise OptionError(
+                f"Expected {client.url} to be tried, but {failure}: what was answered is kept, and the "
+                "same command with a larger bound goes on from there.",
+                option=("max_price", "max_requests"),
+            ) from failure
         raise ValueError(
             f"Expected an answer from {client.url}, but {failure}.{_suggest_address(client)}"
         ) from failure

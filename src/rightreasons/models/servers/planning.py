@@ -1,8 +1,8 @@
 """Which requests are sent to a server for others, and what they will cost.
 
 `list_echoes` turns requests about likelihoods into those that are sent, `has_single_tokens` finds
-those that need one request alone, `make_keys` recognizes equal requests, and `estimate_cost` counts
-tokens before anything is sent.
+those that need one request alone, `make_keys` recognizes equal requests, `select_samples` chooses
+those that are sent first, and `estimate_cost` counts tokens before the others are sent.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.tokens import (
+    AnswerLengths,
     TokenEstimate,
     estimate_prompt_tokens,
     estimate_tokens,
 )
-from rightreasons.models.servers.usage import Usage
+from rightreasons.models.servers.usage import Forecast, Usage
 
 PART = "\n"
 """Separator of the name of a request and the index of the first of its continuations in a part."""
@@ -31,9 +32,33 @@ SINGLE_TOKENS = "single tokens"
 """Kind of requests whose continuations are single tokens, of which the next one is chosen."""
 
 N_SAMPLED_PROMPTS = 3
-"""Prompts of the data that a plan sends, to learn how many tokens they have."""
+"""Prompts of the data that are sent first, to learn how many tokens they and their answers have."""
 
 _MARK = re.compile(r" ?[A-Za-z0-9]")
+
+
+class PlannedRequests(NamedTuple):
+    """Requests of one kind that will be sent.
+
+    Attributes:
+        kind: `ECHOES`, `SINGLE_TOKENS`, "next words" or "replies".
+        settings: What the answers depend on in addition to the requests.
+        requests: The requests.
+    """
+
+    kind: str
+    settings: Mapping[str, Any]
+    requests: Sequence[Request]
+
+
+def select_samples(requests: Sequence[Request]) -> list[Request]:
+    """Return a short, a usual and a long one of some requests; fewer if there are no more."""
+    ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
+    samples = {}
+    for number in range(N_SAMPLED_PROMPTS):
+        request = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)]
+        samples[request.name] = request
+    return list(samples.values())
 
 
 def has_single_tokens(request: Request) -> bool:
@@ -131,3 +156,19 @@ def estimate_cost(
         prompt_tokens=tokens.correct(n_tokens, n_sent),
         answer_tokens=n_sent * settings.get("max_new_tokens", 1),
     )
+
+
+def forecast_cost(
+    at_most: Usage, lengths: AnswerLengths | None, settings: Mapping[str, Any]
+) -> Forecast:
+    """Return what requests will cost, given their highest cost.
+
+    Args:
+        at_most: The result of `estimate_cost`.
+        lengths: Tokens of the answers so far. None for a local model.
+        settings: Those of `Generation` for generated answers.
+    """
+    # Every other request generates a single token.
+    if lengths is None or "max_new_tokens" not in settings:
+        return Forecast(at_most, at_most.answer_tokens)
+    return Forecast(at_most, round(at_most.requests * lengths.estimate(settings)))

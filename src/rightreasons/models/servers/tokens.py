@@ -1,15 +1,17 @@
-"""Estimates of how many tokens a server bills for a prompt.
+"""Estimates of how many tokens a server bills for a prompt and for its answer.
 
 `estimate_tokens` is about what the tokenizers of today's models make of an English text.
 `TokenEstimate` corrects it by what a server has billed, as its tokenizer and the language of the
-data may differ.
+data may differ. `AnswerLengths` remembers how many tokens were generated, thinking included.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
+import threading
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 MAX_WORD_LENGTH = 7
 """Letters of a word up to which it is about one token."""
@@ -26,6 +28,11 @@ MAX_RATIO = 10.0
 
 # A capital begins a piece in the middle of a word, and up to three digits are one.
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]{1,3}|\n+|[!-/:-@\[-`{-~]+")
+
+
+SettingsKey: TypeAlias = tuple[int, bool, bool]
+"""The settings on which the length of an answer depends: the number of allowed tokens, whether it
+is drawn, and whether it is constrained."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -92,6 +99,11 @@ class TokenEstimate:
         return max(0, round(self._template_tokens / self._n_short_prompts))
 
     @property
+    def has_prompts(self) -> bool:
+        """Whether a prompt of the data was billed."""
+        return self._estimated_tokens > 0
+
+    @property
     def ratio(self) -> float:
         """Billed tokens per estimated one, 1.0 before a prompt of the data was billed."""
         if not self._estimated_tokens:
@@ -106,3 +118,70 @@ class TokenEstimate:
             n_prompts: Number of prompts.
         """
         return round(self.ratio * estimated) + n_prompts * self.template_tokens
+
+
+class AnswerLengths:
+    """Tokens of the answers so far, by the settings of their generation.
+
+    Hidden thinking is billed as generated tokens, so that it is included.
+
+    Example:
+        >>> lengths = AnswerLengths()
+        >>> lengths.add({"max_new_tokens": 2048}, n_answers=2, n_tokens=300)
+        >>> lengths.estimate({"max_new_tokens": 2048}), lengths.estimate({"max_new_tokens": 40})
+        (150.0, 40.0)
+    """
+
+    def __init__(self) -> None:
+        # Settings -> number of answers and of their tokens.
+        self._counts: dict[SettingsKey, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, settings: Mapping[str, Any], *, n_answers: int, n_tokens: int) -> None:
+        """Count the tokens of some answers."""
+        key = _select_settings_of_length(settings)
+        # Several threads add at the same time.
+        with self._lock:
+            earlier_answers, earlier_tokens = self._counts.get(key, (0, 0))
+            n_answers += earlier_answers
+            n_tokens += earlier_tokens
+            self._counts[key] = (n_answers, n_tokens)
+
+    def has(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether an answer with these settings was counted."""
+        return _select_settings_of_length(settings) in self._counts
+
+    def estimate(self, settings: Mapping[str, Any]) -> float:
+        """Return about how many tokens an answer has.
+
+        Args:
+            settings: Those of `Generation`. Before an answer with such settings, answers with as
+                many or the next larger number of allowed tokens count; before any answer, the most
+                tokens that are allowed.
+        """
+        max_tokens = float(settings.get("max_new_tokens", 1))
+        if not self._counts:
+            return max_tokens
+        key = _select_settings_of_length(settings)
+        if key not in self._counts:
+            key = self._find_similar_key(max_tokens)
+        n_answers, n_tokens = self._counts[key]
+        mean = n_tokens / n_answers
+        return min(mean, max_tokens)
+
+    def _find_similar_key(self, max_tokens: float) -> SettingsKey:
+        """Return the settings with the next larger number of allowed tokens, or with the largest."""
+        largest = max(self._counts)
+        for key in sorted(self._counts):
+            # An answer that may be longer usually is.
+            if key[0] >= max_tokens:
+                return key
+        return largest
+
+
+def _select_settings_of_length(settings: Mapping[str, Any]) -> SettingsKey:
+    """Return the settings of `Generation` on which the length of an answer depends."""
+    max_tokens = settings.get("max_new_tokens", 1)
+    is_drawn = settings.get("temperature", 0) > 0
+    is_constrained = bool(settings.get("constrained"))
+    return max_tokens, is_drawn, is_constrained

@@ -1,5 +1,7 @@
 """What requests to a server cost: `Usage` counts requests and tokens, and `compute_price` prices them.
 
+`Forecast` is what requests will cost, before they are sent.
+
 It needs no package of a server, as requests to local models are counted, too.
 """
 
@@ -82,23 +84,15 @@ class Usage:
         price = compute_price(options, self.prompt_tokens, self.answer_tokens)
         return {**dataclasses.asdict(self), "price": price}
 
-    def describe(self, options: ServerOptions, *, is_estimate: bool = False) -> str:
-        """Return the counts in one sentence.
-
-        Args:
-            options: The prices.
-            is_estimate: Whether the counts are those of a plan.
-        """
+    def describe(self, options: ServerOptions) -> str:
+        """Return the counts in one sentence."""
         sentence = pluralize(self.requests, "request")
         if self.repeated:
             sentence += f" ({self.repeated:,} repeated)"
+        # Tokens are told also if there is no price.
         prompt_tokens = pluralize(self.prompt_tokens, "prompt token")
         answer_tokens = pluralize(self.answer_tokens, "generated token")
-        # A plan knows how long an answer may be, not how long it will be.
-        if is_estimate:
-            sentence += f", about {prompt_tokens} and at most {answer_tokens}"
-        else:
-            sentence += f", {prompt_tokens} and {answer_tokens}"
+        sentence += f", {prompt_tokens} and {answer_tokens}"
         # No price is given if there is none.
         price = self.list_words(options)[-1]
         if price:
@@ -125,6 +119,60 @@ class Usage:
             f"{self.answer_tokens:,}",
             "" if price is None else f"{price:,.4f}",
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """What requests will cost.
+
+    Attributes:
+        at_most: Number of requests, about how many prompt tokens they have, and the most tokens
+            that may be generated.
+        answer_tokens: About how many tokens will be generated, thinking included, according to
+            earlier answers; the most if there are none.
+
+    Example:
+        >>> forecast = Forecast(Usage(requests=2, prompt_tokens=90, answer_tokens=4096), 300)
+        >>> forecast.describe(ServerOptions())
+        '2 requests, about 90 prompt tokens and 300 generated tokens (at most 4,096).'
+    """
+
+    at_most: Usage = Usage()
+    answer_tokens: int = 0
+
+    def __add__(self, forecast: Forecast) -> Forecast:
+        """Return the sums of two forecasts."""
+        return Forecast(
+            self.at_most + forecast.at_most, self.answer_tokens + forecast.answer_tokens
+        )
+
+    @property
+    def expected(self) -> Usage:
+        """The cost with as many generated tokens as earlier answers had."""
+        return dataclasses.replace(self.at_most, answer_tokens=self.answer_tokens)
+
+    def describe(self, options: ServerOptions) -> str:
+        """Return the expected and the highest cost in one sentence."""
+        sentence = (
+            f"{pluralize(self.at_most.requests, 'request')}, "
+            f"about {pluralize(self.at_most.prompt_tokens, 'prompt token')} and "
+        )
+        price = self.expected.list_words(options)[-1]
+        highest_price = self.at_most.list_words(options)[-1]
+        # Without earlier answers, nothing but the bound is known.
+        if self.answer_tokens == self.at_most.answer_tokens:
+            sentence += f"at most {pluralize(self.answer_tokens, 'generated token')}"
+            if price:
+                sentence += f", at a price of at most about {price}"
+            return f"{sentence}."
+        # Readers plan with the expected cost, and the bound is what they risk.
+        sentence += (
+            f"{pluralize(self.answer_tokens, 'generated token')} "
+            f"(at most {self.at_most.answer_tokens:,})"
+        )
+        if price:
+            sentence += f", at a price of about {price} (at most {highest_price})"
+        return f"{sentence}."
 
 
 def compute_price(
