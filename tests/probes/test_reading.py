@@ -103,3 +103,13 @@ def test_copies_of_an_item_say_nothing_more():
 def test_answers_are_choices_of_their_items(answers, without, n_choices, sentence):
     with pytest.raises(ValueError, match=sentence):
         measure_reading(answers, without, n_choices=n_choices)
+
+
+def test_agreement_of_a_model_with_one_answer_is_not_known():
+    # 19 of 20 answers are the first choice, with and without the question.
+    constant = read([0] * 19 + [1], [1] + [0] * 19)
+    assert not constant.is_informative
+    # A model whose answers vary, and stay the same, does not depend on the question.
+    varied = read([0, 1] * 10, [0, 1] * 10)
+    assert varied.is_informative
+    assert varied.beyond_chance.value == 1.0

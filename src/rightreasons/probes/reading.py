@@ -54,6 +54,19 @@ class Reading(Result):
     n_unanswered: int
 
     @property
+    def is_informative(self) -> bool:
+        """Whether the agreement beyond chance is known at all.
+
+        Of a model that nearly always gives the same answer, any agreement is due to chance.
+        """
+        agreement = self.beyond_chance
+        if agreement.value is None:
+            return False
+        if agreement.low is None or agreement.high is None:
+            return True
+        return agreement.low > -1 or agreement.high < 1
+
+    @property
     def excess(self) -> Estimate:
         """Accuracy without the question above that of guessing."""
         return subtract_reference(self.accuracy_without, self.guessing)

@@ -2,11 +2,12 @@
 
 import pytest
 
+from rightreasons.models.servers.answer_lengths import AnswerLengths
 from rightreasons.models.servers.tokens import (
-    AnswerLengths,
+    PromptLength,
     TokenEstimate,
-    estimate_prompt_tokens,
     estimate_tokens,
+    measure_prompt,
 )
 
 
@@ -31,33 +32,50 @@ def test_words_digits_and_marks_are_tokens(text, expected):
 
 
 def test_turns_of_a_conversation_are_added():
-    turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Is it?"}]
-    assert estimate_prompt_tokens(turns) == estimate_prompt_tokens("Be brief.") + 3
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Is it 你?"},
+    ]
+    # Three and three pieces, and one character of another script.
+    assert measure_prompt(turns) == PromptLength(6, 1)
+    assert measure_prompt("Be brief.") == PromptLength(3, 0)
 
 
 def test_before_a_prompt_of_the_data_only_the_template_is_known():
     tokens = TokenEstimate()
-    assert tokens.correct(100) == 100
-    tokens.add_short_prompt(10, 27)
-    tokens.add_short_prompt(5, 24)
+    assert tokens.correct(PromptLength(100)) == 100
+    tokens.add_short_prompt(PromptLength(10), 27)
+    tokens.add_short_prompt(PromptLength(5), 24)
     # (17 + 19) / 2 = 18 for each of two prompts.
-    assert tokens.correct(100, 2) == 136
+    assert tokens.correct(PromptLength(100), 2) == 136
+    assert not tokens.has_prompts
 
 
 def test_prompts_of_the_data_tell_how_many_tokens_their_words_have():
     tokens = TokenEstimate()
-    tokens.add_short_prompt(10, 30)
-    tokens.add_prompt(100, 220)
-    tokens.add_prompt(300, 620)
-    # Without the template of 20, 800 tokens were billed for an estimate of 400.
-    assert tokens.ratio == 2.0
-    assert tokens.correct(50) == 120
+    tokens.add_short_prompt(PromptLength(10), 30)
+    tokens.add_prompt(PromptLength(100), 220)
+    tokens.add_prompt(PromptLength(300), 620)
+    # Without the template of 20, two tokens a piece were billed.
+    assert tokens.has_prompts
+    assert tokens.correct(PromptLength(50)) == pytest.approx(120, abs=2)
+
+
+def test_english_words_in_prompts_of_another_script_are_no_more_tokens_than_elsewhere():
+    tokens = TokenEstimate()
+    # A tokenizer with two tokens for each character, and one for each piece of an English template.
+    for n_characters in (50, 100, 200):
+        tokens.add_prompt(PromptLength(30, n_characters), 30 + 2 * n_characters)
+    # A prompt with as many characters, and a longer template.
+    assert tokens.correct(PromptLength(130, 100)) == pytest.approx(330, rel=0.05)
 
 
 def test_a_server_that_does_not_count_tokens_cannot_make_the_estimate_absurd():
     tokens = TokenEstimate()
-    tokens.add_prompt(100, 1)
-    assert tokens.correct(100) == 10
+    tokens.add_prompt(PromptLength(100), 1)
+    assert tokens.correct(PromptLength(100)) == 10
+    tokens.add_prompt(PromptLength(100), 10**9)
+    assert tokens.correct(PromptLength(100)) <= 1000
 
 
 def make_lengths():

@@ -13,7 +13,7 @@ from rightreasons.models.protocol import Request
 from rightreasons.models.servers.endpoints import CONSTRAINTS
 from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.planning import estimate_cost
-from rightreasons.models.servers.tokens import TokenEstimate
+from rightreasons.models.servers.tokens import PromptLength, TokenEstimate
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
 
@@ -238,7 +238,7 @@ def test_the_template_of_a_server_counts_once_a_request():
     # A hundred short words are as many tokens; the template of the server has 29 more.
     asked = [Request(name, "word " * 100, (" A", " B")) for name in "ab"]
     tokens = TokenEstimate()
-    tokens.add_short_prompt(3, 32)
+    tokens.add_short_prompt(PromptLength(3), 32)
     assert estimate_cost(tokens, asked, "next words", {}).prompt_tokens == 2 * (100 + 29)
     assert estimate_cost(None, asked, "next words", {}).prompt_tokens == 2 * 100
 

@@ -26,6 +26,7 @@ import urllib3
 from urllib3 import exceptions
 
 from rightreasons.core.sentences import escape_name, format_value
+from rightreasons.models.servers.answer_lengths import AnswerLengths
 from rightreasons.models.servers.completions import MAX_QUOTED, BadReplyError, raise_bad_reply
 from rightreasons.models.servers.ledger import (
     SENT,
@@ -47,9 +48,9 @@ from rightreasons.models.servers.refusals import (
     parse_retry_after,
 )
 from rightreasons.models.servers.tokens import (
-    AnswerLengths,
+    PromptLength,
     TokenEstimate,
-    estimate_prompt_tokens,
+    measure_prompt,
 )
 from rightreasons.models.servers.usage import Usage, count_reply_tokens
 
@@ -214,8 +215,8 @@ class Client:
             RequestError: If there is no answer.
         """
         prompt = body["prompt"] if "prompt" in body else body["messages"]
-        estimated = estimate_prompt_tokens(prompt)
-        corrected = self.tokens.correct(estimated)
+        length = measure_prompt(prompt)
+        corrected = self.tokens.correct(length)
         n_tokens = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         highest_cost = Usage(
             prompt_tokens=round(MAX_ESTIMATE_ERROR * corrected),
@@ -231,7 +232,7 @@ class Client:
             return reply
 
         def read_and_count(reply: Any) -> T:
-            return self._count_reply(reply, read, estimated, corrected)
+            return self._count_reply(reply, read, length, corrected)
 
         if self.write_trial_cost is None:
             return self._repeat(send, read_and_count, highest_cost)
@@ -244,15 +245,15 @@ class Client:
             self.write_trial_cost(TRIAL, self.account.read_meter())
 
     def _count_reply(
-        self, reply: Any, read: Callable[[Any], T], estimated: int, corrected: int
+        self, reply: Any, read: Callable[[Any], T], length: PromptLength, corrected: int
     ) -> T:
         """Read a reply, and count what it cost.
 
         Args:
             reply: The reply.
             read: Reads it.
-            estimated: Estimated tokens of the prompt.
-            corrected: The same, corrected by what the server billed so far.
+            length: Length of the prompt.
+            corrected: Its estimated tokens, by what the server billed so far.
         """
         try:
             value = read(reply)
@@ -267,7 +268,7 @@ class Client:
         with self._lock:
             if not usage.unreported:
                 add = self.tokens.add_short_prompt if self.is_trial else self.tokens.add_prompt
-                add(estimated, usage.prompt_tokens)
+                add(length, usage.prompt_tokens)
             self.served[self._describe_model(reply)] += 1
         return value
 

@@ -54,10 +54,10 @@ from rightreasons.models.servers.planning import (
     has_single_tokens,
     list_echoes,
     make_keys,
+    measure_requests,
     select_samples,
 )
 from rightreasons.models.servers.refusals import RequestError
-from rightreasons.models.servers.tokens import TokenEstimate
 from rightreasons.models.servers.usage import Forecast, Usage
 
 if TYPE_CHECKING:
@@ -708,10 +708,10 @@ class ServerEngine:
         """Correct the estimates of tokens by what an earlier run paid for an answer."""
         if usage.unreported:
             return
-        estimate = estimate_cost(TokenEstimate(), [request], kind, settings)
+        n_sent, length = measure_requests([request], settings, is_echoed=kind == ECHOES)
         # The cost of several requests is that of several prompts.
-        if usage.requests == 1 and estimate.requests == 1:
-            self.client.tokens.add_prompt(estimate.prompt_tokens, usage.prompt_tokens)
+        if usage.requests == 1 and n_sent == 1:
+            self.client.tokens.add_prompt(length, usage.prompt_tokens)
         self.learn_length(kind, settings, usage)
 
     def learn_length(self, kind: str, settings: Mapping[str, Any], usage: Usage) -> None:

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rightreasons.models.protocol import Request
+from rightreasons.models.servers.answer_lengths import AnswerLengths
 from rightreasons.models.servers.tokens import (
-    AnswerLengths,
+    PromptLength,
     TokenEstimate,
-    estimate_prompt_tokens,
-    estimate_tokens,
+    measure_prompt,
 )
 from rightreasons.models.servers.usage import Forecast, Usage
 
@@ -53,7 +53,7 @@ class PlannedRequests(NamedTuple):
 
 def select_samples(requests: Sequence[Request]) -> list[Request]:
     """Return a short, a usual and a long one of some requests; fewer if there are no more."""
-    ordered = sorted(requests, key=lambda request: estimate_prompt_tokens(request.prompt))
+    ordered = sorted(requests, key=lambda request: measure_prompt(request.prompt).tokens)
     samples = {}
     for number in range(N_SAMPLED_PROMPTS):
         request = ordered[len(ordered) * (2 * number + 1) // (2 * N_SAMPLED_PROMPTS)]
@@ -123,6 +123,31 @@ def make_keys(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
     return keys
 
 
+def measure_requests(
+    requests: Sequence[Request], settings: Mapping[str, Any], *, is_echoed: bool
+) -> tuple[int, PromptLength]:
+    """Return how many requests are sent for some requests, and the length of their prompts.
+
+    Args:
+        requests: The requests.
+        settings: Those of `Generation` for generated answers.
+        is_echoed: Whether each continuation is echoed by a request.
+    """
+    n_sent = 0
+    length = PromptLength()
+    for request in requests:
+        # Several answers are drawn one at a time.
+        n_times = settings.get("n", 1)
+        if is_echoed:
+            # The echo of a conversation is compared with that of the conversation alone.
+            n_times = len(request.continuations) + (not isinstance(request.prompt, str))
+            for text in request.continuations:
+                length = length.add(PromptLength.measure(text))
+        n_sent += n_times
+        length = length.add(measure_prompt(request.prompt), n_times)
+    return n_sent, length
+
+
 def estimate_cost(
     tokens: TokenEstimate | None,
     requests: Sequence[Request],
@@ -139,21 +164,11 @@ def estimate_cost(
     """
     # A local model needs no echo: it computes the likelihoods of all continuations at once.
     is_echoed = kind == ECHOES and tokens is not None
-    n_sent = 0
-    n_tokens = 0
-    for request in requests:
-        # Several answers are drawn one at a time.
-        n_times = settings.get("n", 1)
-        if is_echoed:
-            # The echo of a conversation is compared with that of the conversation alone.
-            n_times = len(request.continuations) + (not isinstance(request.prompt, str))
-            n_tokens += sum(map(estimate_tokens, request.continuations))
-        n_sent += n_times
-        n_tokens += n_times * estimate_prompt_tokens(request.prompt)
+    n_sent, length = measure_requests(requests, settings, is_echoed=is_echoed)
     tokens = tokens or TokenEstimate()
     return Usage(
         requests=n_sent,
-        prompt_tokens=tokens.correct(n_tokens, n_sent),
+        prompt_tokens=tokens.correct(length, n_sent),
         answer_tokens=n_sent * settings.get("max_new_tokens", 1),
     )
 
