@@ -118,26 +118,23 @@ class FakeServer:
         self.answered: Counter[str] = Counter()
         self.most = 0
         self._busy = 0
-        self._since = 0.0
-        self.busy_seconds = 0.0
         self.lock = threading.Lock()
         self.url = ""
         self.close: Callable[[], None] = lambda: None
         self.closed = False
 
     def _count(self, change: int) -> None:
-        """Sum the requests in flight over time."""
+        """Count the requests in flight, and the most of them so far."""
         with self.lock:
-            now = time.monotonic()
-            self.busy_seconds += self._busy * (now - self._since)
-            self._since, self._busy = now, self._busy + change
+            self._busy += change
             self.most = max(self.most, self._busy)
 
     def reset(self) -> None:
         """Forget what was counted."""
         with self.lock:
-            self.bodies, self.answered, self.most, self.busy_seconds = [], Counter(), 0, 0.0
-            self._since = time.monotonic()
+            self.bodies = []
+            self.answered = Counter()
+            self.most = 0
 
     def answer(self, path: str, body: dict, headers: dict) -> tuple[int, dict, str]:
         """Answer a request."""
