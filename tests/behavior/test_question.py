@@ -145,8 +145,8 @@ def test_the_verdict_follows_intervals():
     # One case that fails shows nothing.
     assert verdict(0, n=1).label == "Inconclusive"
     # Of 1 case, whose interval is wide, that a share takes (0.98 / 0.1)^2 = 96.04 to be known to 10 points.
-    assert verdict(0, n=1).summary.endswith("About 100 would be enough.")
-    assert re.search(r"About \d+ would be enough\.$", verdict(25, n=25).summary)
+    assert verdict(0, n=1).summary.endswith("About 100 cases would be enough.")
+    assert re.search(r"About \d+ cases would be enough\.$", verdict(25, n=25).summary)
 
 
 def test_one_answer_to_everything_is_told_and_never_green():
