@@ -138,3 +138,51 @@ def test_a_question_has_its_own_command_for_a_log(tmp_path, capsys):
 def test_an_unknown_question_of_a_harness_is_refused(tmp_path):
     with warnings.catch_warnings(), pytest.raises(ValueError, match="question of a harness"):
         ask(tmp_path, 4, questions="behavior")
+
+
+def test_a_run_that_broke_off_is_retried_and_audited_like_a_whole_one(tmp_path):
+    from inspect_ai.model import ModelAPI, ModelOutput, ModelUsage, modelapi
+
+    from rightreasons.integrations.inspect_tasks import audit as make_task
+
+    calls = {"n_answered": 0, "max_answered": 40}
+
+    @modelapi(name="breaking")
+    class BreakingModel(ModelAPI):
+        """The scripted model, whose connection breaks after some answers."""
+
+        async def generate(self, input, tools, tool_choice, config):  # noqa: A002
+            if calls["n_answered"] == calls["max_answered"]:
+                raise ConnectionError("the connection broke")
+            calls["n_answered"] += 1
+            turns = [{"role": message.role, "content": message.text} for message in input]
+            output = ModelOutput.from_content("breaking/model", write_answer(join_turns(turns)))
+            output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+            return output
+
+    path = tmp_path / "days.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in make_items(12)), "utf-8")
+    task = make_task(data=str(path), questions="probes", options={"probes": {"ks": [1]}})
+    settings = {"display": "none", "log_dir": str(tmp_path / "logs")}
+
+    (broken,) = inspect_ai.eval(task, model="breaking/model", max_samples=1, **settings)
+    calls["max_answered"] = None
+    (whole,) = inspect_ai.eval_retry(broken.location, **settings)
+
+    assert (broken.status, whole.status, len(whole.samples)) == ("error", "success", 12)
+    by_log = audit(whole.location.removeprefix("file://"), out=tmp_path / "log", progress=False)
+    direct = audit(
+        make_direct(),
+        datasets.Dataset.from_list(make_items(12)),
+        out=tmp_path / "direct",
+        questions=["calibration", "cues", "probes"],
+        options={"probes": {"ks": [1]}},
+        progress=False,
+    )
+    assert set(by_log.figures) == set(direct.figures)
+    for figure_path, figure in direct.figures.items():
+        assert by_log.figures[figure_path].estimate == figure.estimate, figure_path
+    # Samples that were complete are not asked again.
+    complete = {sample.uuid for sample in broken.samples if sample.error is None}
+    assert complete
+    assert complete <= {sample.uuid for sample in whole.samples}
