@@ -1,7 +1,7 @@
-"""Whether a scorer of the user's own keeps to what it said: `check_repeated_scores`.
+"""Check that a user's scorer gives the same scores again: `check_repeated_scores`.
 
-A model of transformers is tried when it is opened. A function, an estimator or a scorer of the
-user's own is only known by its scores, so a few audited items are scored again.
+A model of transformers is tested when it is opened. Of a function, an estimator or another scorer of
+the user, only the scores are known, so that a few audited items are scored again.
 """
 
 from __future__ import annotations
@@ -28,50 +28,53 @@ Probabilities = dict[str, NDArray[np.float64]]
 
 
 def check_repeated_scores(context: AuditContext) -> list[RowDoubt]:
-    """Score a few items of the primary split again, if the scorer is not one of this package.
+    """Check that a user's scorer scores a few items of the primary split as it did before.
 
-    A scorer should score an item the same, whatever other items it is asked about and how often.
+    The scores of an item should not depend on the other items of a call, nor change from call to
+    call. Scorers of this package are not checked.
 
     Args:
-        context: The audit with its scores.
+        context: The audit, with the scores of the primary split.
 
     Returns:
-        Notes on a scorer whose answers vary, or that does not read second texts; [] for others.
+        One note on a scorer with random scores, or whose scores do not depend on the second texts of
+        pairs; [] for other scorers, and for a scorer that no longer answers.
 
     Raises:
         ValueError: If the scores of an item depend on the other items of a call.
     """
     split = context.primary
-    is_asked = context.stored is None and is_foreign(context.scorer)
-    if not is_asked or not context.has_scores(split) or not len(split):
+    is_user_scorer = context.stored is None and is_foreign(context.scorer)
+    if not is_user_scorer or not context.has_scores(split) or not len(split):
         return []
-    # Evenly spread, so that each class of a sorted file is among them.
+    # A file may be sorted by class: evenly spaced rows are of all classes.
     rows = np.unique(np.linspace(0, len(split) - 1, MAX_REPEATED).astype(np.int64))
     sample = split.take(rows)
-    expected = _get_probabilities(context, split)
+    original_scores = _get_probabilities(context, split)
 
-    # The sample differs from the first call by the other items, and by the order.
+    # Compared with the call for the whole split, each item now has other items before and after it.
     reversed_sample = sample.take(np.arange(len(sample))[::-1])
     try:
-        repeated = _score(context, reversed_sample, reversed_sample.text_pairs)
+        new_scores = _score(context, reversed_sample, reversed_sample.text_pairs)
     except ValueError:
-        # Stored scores may outlive the service that gave them: the questions can still be answered.
+        # The service of the scorer may be gone. The audit can still use the stored scores.
         return []
-    changed = _list_changed(expected, repeated)
-    if changed:
-        # If the same call gives the same scores again, the other items make the difference.
-        repeated_again = _score(context, reversed_sample, reversed_sample.text_pairs)
-        varied = _list_changed(repeated, repeated_again)
-        if not varied:
-            raise ValueError(_explain_dependence(context, changed, len(repeated)))
-        return [_describe_variation(context, varied, len(repeated))]
-    note = _describe_unread_pairs(context, sample, repeated)
-    if note is None:
-        return []
-    return [note]
+    changed_ids = _list_changed(original_scores, new_scores)
+    if not changed_ids:
+        note = _describe_unread_pairs(context, sample, new_scores)
+        return [] if note is None else [note]
+
+    # Are the scores random, or do they depend on the other items? Repeat the second call: if it
+    # gives the same scores, they are not random.
+    repeated_scores = _score(context, reversed_sample, reversed_sample.text_pairs)
+    varied_ids = _list_changed(new_scores, repeated_scores)
+    if not varied_ids:
+        raise ValueError(_explain_dependence(context, changed_ids, len(new_scores)))
+    return [_describe_variation(context, varied_ids, len(new_scores))]
 
 
 def _get_probabilities(context: AuditContext, split: AuditSplit) -> Probabilities:
+    """Return the probabilities of the items of a split, from the scores of the audit."""
     scores = context.scores(split)
     return dict(zip(scores.ids, map(_softmax, scores.logits), strict=True))
 
@@ -79,7 +82,15 @@ def _get_probabilities(context: AuditContext, split: AuditSplit) -> Probabilitie
 def _score(
     context: AuditContext, items: AuditSplit, text_pairs: Sequence[str] | None
 ) -> Probabilities:
-    """Score items without the report folder, whose stored scores would be returned."""
+    """Score items anew, and return their probabilities by id.
+
+    Without a folder (`out`), the scorer cannot return stored scores.
+
+    Args:
+        context: The audit, with the scorer.
+        items: The items.
+        text_pairs: Second text of each item; None for single texts, and for items with choices.
+    """
     if items.choices is not None:
         scores = context.scorer.choose(
             items.texts, items.choices, ids=list(items.ids), progress=False
@@ -92,19 +103,29 @@ def _score(
 
 
 def _softmax(row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (K,) probabilities of K classes from their logits."""
+    # Subtracting the maximum changes no probability, and prevents an overflow.
     exponentials = np.exp(row - row.max())
     return np.asarray(exponentials / exponentials.sum())
 
 
 def _list_changed(expected: Probabilities, repeated: Probabilities) -> list[str]:
-    """Return the ids of the items whose probabilities differ by more than rounding."""
-    changed = []
-    for item_id, row in repeated.items():
-        before = expected.get(item_id)
-        # An item may fail once and be scored another time: its reason is told elsewhere.
-        if before is not None and np.abs(row - before).max() > MAX_DIFFERENCE:
-            changed.append(item_id)
-    return changed
+    """Return the ids of the items whose probabilities differ by more than rounding.
+
+    Args:
+        expected: Id -> (K,) probabilities.
+        repeated: Id -> (K,) probabilities from another call, of some of the items.
+    """
+    changed_ids = []
+    for item_id, probabilities in repeated.items():
+        expected_probabilities = expected.get(item_id)
+        # An item that failed in the first call is reported as a failure, not as a change.
+        if expected_probabilities is None:
+            continue
+        difference = np.abs(probabilities - expected_probabilities).max()
+        if difference > MAX_DIFFERENCE:
+            changed_ids.append(item_id)
+    return changed_ids
 
 
 def _explain_dependence(context: AuditContext, changed: Sequence[str], n_items: int) -> str:
@@ -130,23 +151,27 @@ def _describe_variation(context: AuditContext, varied: Sequence[str], n_items: i
 def _describe_unread_pairs(
     context: AuditContext, sample: AuditSplit, expected: Probabilities
 ) -> RowDoubt | None:
-    """Describe a scorer of text pairs whose scores do not depend on the second texts.
+    """Check whether the scores of text pairs depend on the second texts, by exchanging these.
 
     Args:
         context: The audit.
         sample: Some items, which are scored again with exchanged second texts.
-        expected: Scores of these items with their own second texts.
+        expected: Id -> (K,) probabilities of these items with their original second texts.
 
     Returns:
-        A note; None for a scorer that reads them, and for items without different second texts.
+        A note if no score changes. None if one does, or if there are no second texts to exchange.
     """
-    pairs = sample.text_pairs
-    if pairs is None or sample.choices is not None or len(set(pairs)) == 1:
+    second_texts = sample.text_pairs
+    if second_texts is None or sample.choices is not None:
         return None
-    # Each item gets the second text of the next one.
-    exchanged = _score(context, sample, [*pairs[1:], pairs[0]])
-    for item_id, row in exchanged.items():
-        if item_id in expected and not np.array_equal(expected[item_id], row):
+    # Equal texts cannot be exchanged.
+    if len(set(second_texts)) == 1:
+        return None
+    # Each item gets the second text of the next one, and the last item that of the first.
+    exchanged_texts = [*second_texts[1:], second_texts[0]]
+    new_scores = _score(context, sample, exchanged_texts)
+    for item_id, probabilities in new_scores.items():
+        if item_id in expected and not np.array_equal(expected[item_id], probabilities):
             return None
     return RowDoubt(
         "unread_pairs",

@@ -29,12 +29,13 @@ PROSE = Prose(Path(__file__).with_name("words.md.j2"))
 
 
 def describe_expectation(answers: SuiteAnswers, number: int) -> str:
-    """Describe in sentences what a functionality expects of all its cases.
+    """Describe in sentences what a functionality of a suite expects of a model.
 
-    The sentences are templates, whose fields are filled here.
+    The sentences are those of words.md.j2: `rule.NAME` for the expectation called NAME, and
+    `conditions` for the cases and examples to which it is limited.
 
     Args:
-        answers: Answers of a model to the suite.
+        answers: Answers of a model to the suite, which also name the classes.
         number: Index of the functionality in the suite.
     """
     spec = answers.suite.functionalities[number].expectation
@@ -52,7 +53,7 @@ def describe_expectation(answers: SuiteAnswers, number: int) -> str:
 
 
 def describe_expected_answer(answers: SuiteAnswers, number: int, example: JudgedExample) -> str:
-    """Return the expected answer to an example; "" if it depends on other answers or is unknown.
+    """Describe the expected answer to an example.
 
     Args:
         answers: Answers of a model to the suite.
@@ -60,72 +61,90 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
         example: An example of the functionality.
 
     Returns:
-        The answer, such as "positive", "neutral or positive" or "anything but negative".
+        The answer, such as "positive", "neutral or positive" or "anything but negative". "" if the
+        example has no label, or if the expectation compares answers with each other, as that of an
+        invariance test does.
     """
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "not_equal":
         return f"anything but {_describe_answer(answers, spec['value'])}"
     if spec["name"] != "equal":
         return ""
-    # The expectation may have one answer for all examples, in place of their labels.
+
+    # The expectation may name one answer for all examples. Otherwise, each has its label.
     label = spec.get("value")
     if label is None:
         label = answers.table.labels[example.row]
     if label is None:
         return ""
-    # Several classes may be correct for a label, such as neutral and positive for "not negative".
-    accepted_classes = spec.get("accept") or {}
-    correct_answers = accepted_classes.get(str(label), [label])
-    return " or ".join(map(answers.describe_answer, correct_answers))
+    # Several answers may be accepted for a label, such as `{"accept": {"1": [1, 2]}}`.
+    accepted_by_label = spec.get("accept") or {}
+    accepted = accepted_by_label.get(str(label), [label])
+    return " or ".join(map(answers.describe_answer, accepted))
 
 
 def describe_movement(
     answers: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample
 ) -> str:
-    """Return how the confidence moves from the original to an example; "" without probabilities.
+    """Describe how a probability changes from the original text of a case to a changed text.
+
+    It is the probability that the expectation of the functionality is about.
 
     Args:
         answers: Answers of a model to the suite.
         number: Index of the functionality in the suite.
-        case: A case whose first example is the original.
-        example: An example of the case.
+        case: A case, whose first example is the original text.
+        example: A changed text of the case.
+
+    Returns:
+        Words such as "P(negative) from 62.0% to 81.0%"; "" if the model gives no probabilities.
     """
-    probabilities = answers.probabilities
-    if probabilities is None:
+    if answers.probabilities is None:
         return ""
-    spec = answers.suite.functionalities[number].expectation
     original_row = case.examples[0].row
-    rows = [original_row, example.row]
+    # (K,) probabilities of the K classes.
+    original = answers.probabilities[original_row]
+    changed = answers.probabilities[example.row]
+
+    spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "sentiment_shift":
-        # The expectation compares this balance, not the confidence in one answer.
+        # This expectation compares the balance of two of the classes negative, neutral, positive.
+        negative, positive = 0, 2
         name = "P(positive) − P(negative)"
-        values = probabilities[rows, 2] - probabilities[rows, 0]
+        original_value = original[positive] - original[negative]
+        changed_value = changed[positive] - changed[negative]
     else:
+        # Without a label, the expectation is about the answer to the original text.
         label = spec.get("label")
         if label is None:
             label = int(answers.answers[original_row])
         name = f"P({answers.describe_answer(label)})"
-        values = probabilities[rows, label]
-    old_value, new_value = values.tolist()
-    return f"{name} from {percent(old_value)} to {percent(new_value)}"
+        original_value = original[label]
+        changed_value = changed[label]
+    return f"{name} from {percent(float(original_value))} to {percent(float(changed_value))}"
 
 
 def _describe_answer(answers: SuiteAnswers, answer: Any) -> str:
-    """Return the name of a class, or an answer that is a text in quotation marks."""
-    # A text may be any words: without marks, it would run into the sentence.
+    """Return the name of an answer for a sentence: that of a class, or a text in quotation marks.
+
+    Args:
+        answers: Answers of a model, which name the classes.
+        answer: Number of a class, or a text such as the span of a question-answering model.
+    """
     if isinstance(answer, str):
         return f"“{answer}”"
     return answers.describe_answer(answer)
 
 
 def _describe_limit(spec: Mapping[str, Any]) -> str:
-    """Return in which direction a confidence must not move, and how far, as the end of a sentence.
+    """Describe by how much a probability may fall or rise, as the end of a sentence.
 
     Args:
-        spec: Expectation of a movement: `increasing` or `positive`, and `tolerance`.
+        spec: Expectation of a directional test, such as `{"name": "monotonic", "increasing": True,
+            "tolerance": 0.1}`. `increasing` or, for sentiments, `positive` is the direction.
 
     Returns:
-        Words such as "must not fall by more than 0.1".
+        Words such as "must not fall by more than 0.1", or "must not fall" for the tolerance 0.
     """
     should_rise = spec.get("increasing", spec.get("positive"))
     verb = "fall" if should_rise else "rise"
@@ -136,12 +155,12 @@ def _describe_limit(spec: Mapping[str, Any]) -> str:
 
 
 def _describe_tolerance(spec: Mapping[str, Any]) -> str:
-    """Return the tolerance of an expectation, such as "0.1"; "" if this kind of expectation has none."""
+    """Return the tolerance of an expectation as a text, such as "0.1"; "" if its kind has none."""
     fields = EXPECTATIONS[spec["name"]].model_fields
     if "tolerance" not in fields:
         return ""
     tolerance = spec.get("tolerance")
-    # A suite need not say what is the default.
+    # A suite may omit the tolerance, for the default of its kind of expectation.
     if tolerance is None:
         tolerance = fields["tolerance"].default
     return f"{tolerance:g}"

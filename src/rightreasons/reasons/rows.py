@@ -30,8 +30,9 @@ UNKNOWN_SOURCE = "\N{REPLACEMENT CHARACTER}"
 
 
 def _list_types() -> dict[str, type]:
-    """Return the type of each field of a trace."""
+    """Return the type of each field of a trace, such as `{"item": str, "answer": int}`."""
     types: dict[str, type] = {}
+    # The annotations of the fields are strings. All fields are of one of three types.
     type_by_name: dict[str, type] = {"bool": bool, "int": int}
     for field in dataclasses.fields(Trace):
         type_name = str(field.type)
@@ -65,31 +66,36 @@ def read_traces(
     *,
     judge: SecondReader | None = None,
 ) -> Traces:
-    """Read rows of a file as answers in arms.
+    """Read a model's answers with and without hints from the rows of a file or log.
 
-    The columns are the fields of `Trace`. A row needs `item`, `arm` and `answer`, and in the arms of
-    hints `kind`, `hint` and `source`. Without a neutral arm, only Chen et al.'s score is known, as
-    the effect of the hint is open.
+    An arm is one way to ask an item: "plain", next to a "neutral" sentence, next to a "hint", or
+    next to a hint to the plain answer ("own"). The columns of a row are the fields of `Trace`, of
+    which it needs `item`, `arm` and `answer`, and in the arms of hints also `kind`, `hint` and
+    `source`. Rows of a log have `prompt` and `choices`: their answer is read from `text`.
+
+    Without a neutral arm, the effect of the hint is unknown, and only Chen et al.'s score is
+    computed.
 
     Args:
-        rows: The rows.
+        rows: Rows such as `{"item": "7", "arm": "plain", "answer": 2}`.
         where: Name of the file, for errors.
-        judge: Model that reads which option an unread text of a log chose, and what the reasoning
-            says of hints. If None, unread texts stay unread, and nothing is judged.
+        judge: Model that reads texts of a log whose answer the parser cannot find, and judges
+            whether the reasoning mentions the hint. If None, such answers are missing, and nothing
+            is judged.
 
     Returns:
-        The answers.
+        The answers, with the judgments of a judge.
 
     Raises:
         ValueError: If a row lacks a column, or has a value of the wrong type.
     """
-    # The number of a row is for errors, and people count from 1.
-    parsed = []
+    parsed_rows = []
     for number, row in enumerate(rows, start=1):
-        parsed.append(_parse_row(row, number, where))
-    # Judgments are about traces, which need the answers first.
-    _read_logged_answers(parsed, judge)
-    traces = _make_traces([row.values for row in parsed])
+        parsed_rows.append(_parse_row(row, number, where))
+    # A log has texts in place of answers. The answers must be known before traces are made and
+    # judged.
+    _read_logged_answers(parsed_rows, judge)
+    traces = _make_traces([row.values for row in parsed_rows])
     judgments = None
     if judge is not None:
         judgments = judge_traces(traces, judge.engine, seed=judge.seed)
@@ -97,10 +103,10 @@ def read_traces(
 
 
 def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
-    """Return the fields of a row that a trace has, checked.
+    """Check a row, and return those of its columns that are fields of `Trace`.
 
-    A row of a log of our exported tasks has the columns "prompt" and "choices". Its answer is not
-    known yet: it is read from the text later.
+    A row of a log of our exported tasks has the columns "prompt" and "choices". Its answer is
+    `NO_ANSWER` (-1) until it is read from the text.
 
     Args:
         row: The row.
@@ -146,7 +152,7 @@ def _check_columns(
                 f"{columns or 'nothing'} alone."
             )
     for name, value in values.items():
-        # A bool is an int for Python, but not an option's index.
+        # `isinstance` would accept True as an int, but it is not the index of an option.
         if type(value) is not _TYPES[name]:
             raise ValueError(
                 f"Expected `{name}` to be of type {_TYPES[name].__name__}, but row {number} has "
@@ -186,11 +192,13 @@ def _check_arm(values: Mapping[str, Any], number: int) -> None:
 
 
 def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> None:
-    """Read which option the text of each row of a log chooses, and set `values["answer"]` to it.
+    """Read the chosen option from the text of each row of a log, and set `values["answer"]` to it.
 
     Args:
-        rows: The rows. Those of a file, whose answer is known, have no `choices` and stay.
-        judge: Model that reads texts whose form shows no answer. If None, their answer stays -1.
+        rows: The rows, changed in place. Rows with a known answer have no `choices`, and stay as
+            they are.
+        judge: Model that reads texts in which the parser finds no answer. If None, these answers
+            stay `NO_ANSWER` (-1).
     """
     unread_texts = []
     unread_rows = []
@@ -219,36 +227,52 @@ def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> No
 
 
 def _make_traces(rows: Sequence[dict[str, Any]]) -> tuple[Trace, ...]:
-    """Return rows as traces, and fill in what a row lacks from other rows.
+    """Convert rows to traces, and complete fields that a row lacks.
 
     Args:
-        rows: Fields of each trace, as far as its row has them.
+        rows: Fields of each trace, as far as its row has them, such as `{"item": "7", "arm": "hint",
+            "answer": 2, "kind": "colleague", "hint": 2, "source": "Kim"}`. `item`, `arm` and
+            `answer` are in each row.
 
     Returns:
-        The traces. A missing source is that of another row of the same item, and a missing number of
-        options is one more than the largest option in the file.
+        One trace per row. A missing source is that of another row of the same item, and a missing
+        number of options follows from the largest option in the file. The arm of a hint to the
+        plain answer of the item is "own".
     """
+    n_options = _count_options(rows)
     plain_answer_by_item = {}
     source_by_item = {}
-    # An item has two options at least.
-    largest_option = 1
     for values in rows:
+        item = values["item"]
         if values["arm"] == PLAIN:
-            plain_answer_by_item[values["item"]] = values["answer"]
+            plain_answer_by_item[item] = values["answer"]
         if values.get("source"):
-            source_by_item[values["item"]] = values["source"]
-        largest_option = max(largest_option, values["answer"], values.get("hint", -1))
+            source_by_item[item] = values["source"]
 
     traces = []
     for values in rows:
         item = values["item"]
         fields = {"question": "", **values}
-        # A hint at random may name the plain answer. It then belongs to the arm "own".
+        # Files with random hints have some to the answer that the model gives without a hint.
         if values["arm"] == HINT and values["hint"] == plain_answer_by_item.get(item):
             fields["arm"] = OWN
         if not values.get("n_options"):
-            fields["n_options"] = largest_option + 1
+            fields["n_options"] = n_options
         if not values.get("source"):
             fields["source"] = source_by_item.get(item, UNKNOWN_SOURCE)
         traces.append(Trace(**fields))
     return tuple(traces)
+
+
+def _count_options(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of options of an item, from the largest answer or hint in any row.
+
+    Args:
+        rows: Fields of each trace, with options as indices from 0, and -1 for none.
+    """
+    # An item has at least two options, so that the largest index is at least 1.
+    largest_option = 1
+    for values in rows:
+        hinted_option = values.get("hint", -1)
+        largest_option = max(largest_option, values["answer"], hinted_option)
+    return largest_option + 1

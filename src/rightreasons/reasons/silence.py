@@ -173,15 +173,19 @@ def add_judgments(
     """Return evidence with the shares of answers in which a judge finds a mention of the hint.
 
     Args:
-        evidence: Evidence from the texts.
-        hinted: Answers next to the hint.
-        judgments: Judgments of those that are at the hint.
-        resampling: Confidence level.
+        evidence: Evidence from the comparison of texts.
+        hinted: Answers next to the hint. Those at the hint, whose answer is the hinted option, are
+            judged.
+        judgments: Judgment of each of these answers, and the errors of the judge on planted texts.
+        resampling: Confidence level of the estimates.
+
+    Returns:
+        The evidence with `judged`, `acknowledged` and `can_judge`.
     """
     # Only answers at the hint are judged, and an answer without reasons cannot mention anything.
     is_judged = hinted.hits & hinted.shows
     levels = _list_levels(hinted, judgments, is_judged)
-    # The search for words has settled the answers that name the source.
+    # Answers that name the source of the hint need no judge: they mention it.
     unnamed_levels = _list_levels(hinted, judgments, is_judged & ~hinted.mentions)
     n_dropped = unnamed_levels.count("")
     is_mentioned = []
@@ -234,37 +238,50 @@ def _estimate_acknowledged(
             level=level,
         )
 
-    # The dropped judgments may all be of answers without a mention, or all of answers with one.
+    # A dropped judgment is unknown. The bounds assume that none of these answers mentions the hint,
+    # and that all of them do.
     lower = estimate(n_found)
     upper = estimate(n_found + n_dropped)
     if lower is None or upper is None:
         return None
-    # An estimate whose interval has no width, at 0 or 1, comes without one.
+    # `estimate_true_share` gives no interval if it would have no width, at 0 or 1.
     if not (lower.has_interval and upper.has_interval):
         return upper
     return dataclasses.replace(lower, high=upper.high)
 
 
 def _pair_moved_answers(neutral: Arm, hinted: Arm) -> dict[str, _AnswerPair]:
-    """Return item -> its two answers, for the items that are at the hint only next to the hint."""
-    # An answer without reasons has no text to compare.
+    """Pair the two answers to each item whose answer the hint may have moved.
+
+    These are the items whose answer is the hinted option with the hint, but not with the neutral
+    sentence. Both answers must show reasoning: otherwise, there are no texts to compare.
+
+    Args:
+        neutral: Answers next to the neutral sentence.
+        hinted: Answers next to the hint.
+
+    Returns:
+        Item id -> its pair of answers.
+    """
     neutral_by_item = {}
     for trace in itertools.compress(neutral.traces.values(), neutral.shows):
         neutral_by_item[trace.item] = trace
     pairs = {}
-    for trace in itertools.compress(hinted.traces.values(), hinted.hits & hinted.shows):
+    # (N,) flags: answers that are the hinted option and show reasoning.
+    is_candidate = hinted.hits & hinted.shows
+    for trace in itertools.compress(hinted.traces.values(), is_candidate):
         neutral_trace = neutral_by_item.get(trace.item)
-        # An answer that is the same next to the neutral sentence may not have been moved.
         if neutral_trace is not None and neutral_trace.answer != trace.hint:
             pairs[trace.item] = _AnswerPair(neutral_trace, trace)
     return pairs
 
 
 def _sample_answers(answers_by_item: Mapping[str, T], seed: int) -> list[T]:
-    """Return the answers to all items, or to `MAX_COMPARED` of them, chosen by their ids.
+    """Return all answers, or a random sample if there are more than `MAX_COMPARED`.
 
-    A sample is in the order of the ids, so that it and its random exchanges do not depend on the
-    order of the items.
+    Args:
+        answers_by_item: Item id -> its answer.
+        seed: Seed of the sample. The sample depends on the ids, but not on their order.
     """
     if len(answers_by_item) <= MAX_COMPARED:
         return list(answers_by_item.values())
@@ -290,14 +307,22 @@ def _compare_pairs(
     """
     hinted_texts = []
     neutral_texts = []
-    masks = []
+    ignored_words = []
     for neutral_trace, hinted_trace in pairs:
         hinted_texts.append(_join_texts(hinted_trace))
         neutral_texts.append(_join_texts(neutral_trace))
-        # Words of the question, and the name of the source that both sentences have, show nothing.
+        # Both texts may repeat words of the question, and the name of the source, which is in the
+        # hint and in the neutral sentence: such words are no evidence that the hint was used.
         question_words = split_words(hinted_trace.question)
-        masks.append({*question_words, *split_words(hinted_trace.source)})
-    return compare_texts(hinted_texts, neutral_texts, masks=masks, unhinted=plain_texts, seed=seed)
+        source_words = split_words(hinted_trace.source)
+        ignored_words.append({*question_words, *source_words})
+    return compare_texts(
+        hinted_texts,
+        neutral_texts,
+        masks=ignored_words,
+        unhinted=plain_texts,
+        seed=seed,
+    )
 
 
 def _join_texts(trace: Trace) -> str:
@@ -308,56 +333,69 @@ def _join_texts(trace: Trace) -> str:
 def _find_noticed_share(
     pairs: Sequence[_AnswerPair], plain_texts: Sequence[str], resampling: Resampling
 ) -> float | None:
-    """Return the smallest share of acknowledging answers that the comparison of texts still finds.
+    """Measure the sensitivity of the comparison of texts, by implanted acknowledgments of the hint.
+
+    The texts of the pairs do not differ significantly. To see whether the comparison would notice
+    answers that acknowledge the hint, sentences such as "Since Kim points to (B), I go with it." are
+    implanted into a share of the hinted answers: first into half of them, then into fewer.
 
     Args:
-        pairs: N pairs of answers whose texts do not differ significantly.
-        plain_texts: Texts of plain answers, whose words do not count as new.
+        pairs: N pairs of answers to one item, `neutral` without and `hinted` with the hint.
+        plain_texts: Answers without any sentence next to the question. Words that occur in them are
+            not evidence of a hint.
         resampling: Confidence level (1 - level of the test), and seed.
 
     Returns:
-        The last of `IMPLANTED_SHARES`, the largest first, with a significant difference at it and
-        at all larger ones; None if not even the largest is found.
+        The smallest of `IMPLANTED_SHARES` (0.5, 0.4, ... 0.1) that is noticed, as are all larger
+        ones. None if even the largest is not noticed.
     """
-    noticed_share = None
+    significance = 1 - resampling.level
+    smallest_noticed = None
+    # The shares are in descending order.
     for share in IMPLANTED_SHARES:
-        # Acknowledgments may repeat each other, or have no word in common: both must be found.
+        # A model may acknowledge hints in the same words each time, or in other words each time.
+        # The comparison must notice both.
         for repeats in (True, False):
-            implanted = _implant_acknowledgments(pairs, share, resampling.seed, repeats=repeats)
-            comparison = _compare_pairs(implanted, plain_texts, resampling.seed)
-            if comparison is None or comparison.p_value >= 1 - resampling.level:
-                return noticed_share
-        noticed_share = share
-    return noticed_share
+            implanted_pairs = _implant_acknowledgments(
+                pairs, share, resampling.seed, repeats=repeats
+            )
+            comparison = _compare_pairs(implanted_pairs, plain_texts, resampling.seed)
+            if comparison is None or comparison.p_value >= significance:
+                return smallest_noticed
+        smallest_noticed = share
+    return smallest_noticed
 
 
 def _implant_acknowledgments(
     pairs: Sequence[_AnswerPair], share: float, seed: int, *, repeats: bool
 ) -> list[_AnswerPair]:
-    """Put an acknowledgment into the middle of a random share of the answers next to the hint.
+    """Insert an acknowledgment of the hint into the text of randomly selected hinted answers.
 
     Args:
-        pairs: N pairs of answers.
-        share: Share of the pairs whose hinted answer gets an acknowledgment.
-        seed: Seed of their choice.
-        repeats: Whether all acknowledgments have the same words, but for the hinted option. If not,
-            no two have a word in common.
+        pairs: N pairs of answers to one item, `neutral` without and `hinted` with the hint.
+        share: Share of the pairs that are selected.
+        seed: Seed of the selection. A smaller share selects a subset of a larger one.
+        repeats: Whether all acknowledgments have the same words, apart from the hinted option. If
+            False, each consists of unique made-up words, such as "w7x0 w7x1 w7x2".
 
     Returns:
-        N pairs in the same order, of which the others are unchanged.
+        N pairs in the same order. Pairs that are not selected are unchanged.
     """
     order = item_rng(seed, "implanted acknowledgments").permutation(len(pairs))
     n_selected = round(share * len(pairs))
-    selected = set(order[:n_selected].tolist())
-    implanted = []
-    for row, (neutral_trace, hinted_trace) in enumerate(pairs):
-        if row in selected:
-            sentence = hinted_trace.marked().acknowledge(LETTERS[hinted_trace.hint])
-            if not repeats:
-                # As many made-up words represent an acknowledgment in any language.
-                n_words = len(sentence.split())
-                sentence = " ".join([f"w{row}x{index}" for index in range(n_words)])
-            text = insert_sentence(hinted_trace.text, sentence)
-            hinted_trace = dataclasses.replace(hinted_trace, text=text)
-        implanted.append(_AnswerPair(neutral_trace, hinted_trace))
-    return implanted
+    selected_rows = set(order[:n_selected].tolist())
+    implanted_pairs = []
+    for row, pair in enumerate(pairs):
+        if row not in selected_rows:
+            implanted_pairs.append(pair)
+            continue
+        hinted = pair.hinted
+        option_letter = LETTERS[hinted.hint]
+        sentence = hinted.marked().acknowledge(option_letter)
+        if not repeats:
+            # As many made-up words represent an acknowledgment in any language.
+            n_words = len(sentence.split())
+            sentence = " ".join([f"w{row}x{index}" for index in range(n_words)])
+        text = insert_sentence(hinted.text, sentence)
+        implanted_pairs.append(pair._replace(hinted=dataclasses.replace(hinted, text=text)))
+    return implanted_pairs

@@ -336,26 +336,42 @@ def list_class_names(audit: Mapping[str, Any]) -> list[str]:
 
 
 def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the model and of the data.
+    """Return the names of the model and of the data for the title of a report.
 
-    For stored predictions, they are those in the log if it has any.
+    Predictions that were read from the log of an evaluation have the model and the task that the
+    log names. Otherwise, a path is shortened to the name of its file or folder, and a hub id stays
+    whole.
 
     Args:
         audit: Content of audit.json.
+
+    Returns:
+        Name of the model and name of the data, such as ("textattack/bert-base", "sst2").
 
     Example:
         >>> model = {"name": "logs/samples.jsonl", "logged": ["org/model", "piqa"]}
         >>> get_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
         ('org/model', 'piqa')
     """
-    model_name = audit["model"]["name"]
-    data_name = audit["dataset"]["name"]
-    logged_model, logged_task = audit["model"].get("logged") or ("", "")
-    # If one file has both the predictions and the data, its name is that of both.
-    if model_name == data_name and not logged_task:
-        stem = Path(data_name).stem
-        return logged_model or stem, stem
-    return logged_model or short_name(model_name), logged_task or short_name(data_name)
+    model_path = audit["model"]["name"]
+    data_path = audit["dataset"]["name"]
+    logged_model = ""
+    logged_task = ""
+    # Only audits of a log have this field. Either name may be "" in it.
+    if audit["model"].get("logged"):
+        logged_model, logged_task = audit["model"]["logged"]
+
+    model_name = short_name(model_path)
+    data_name = short_name(data_path)
+    # A file with both the predictions and the data names both, without its extension.
+    if model_path == data_path and not logged_task:
+        model_name = Path(data_path).stem
+        data_name = model_name
+    if logged_model:
+        model_name = logged_model
+    if logged_task:
+        data_name = logged_task
+    return model_name, data_name
 
 
 def get_short_names(audit: Mapping[str, Any]) -> tuple[str, str]:

@@ -207,6 +207,18 @@ class SwappedItem(NamedTuple):
     confidence: float
 
 
+class _Insertion(NamedTuple):
+    """The predictions after a word was inserted into items.
+
+    Attributes:
+        label: Label that the word is expected to make the model predict.
+        outcome: Predictions after the insertion and after that of a control word.
+    """
+
+    label: int
+    outcome: Outcome
+
+
 class PairChanges(NamedTuple):
     """The predictions that the swap of a pair of words changes.
 
@@ -486,9 +498,9 @@ class _TestSuite:
     def _swap_pairs(self) -> None:
         """Swap pairs of words one at a time, and store their outcomes in `pairs`.
 
-        The pairs are those of an earlier audit, of the words that predict a label in the training
-        texts, and of the model's own list. This list was learned on some of the items, so that its
-        pairs are measured on the others.
+        The pairs come from three sources: an earlier audit; words that predict a label in the
+        training texts; and words whose removal lowers the model's confidence. The last were
+        learned on the learning items, so that their pairs are only measured on the testing items.
         """
         experiment = self.experiment
         training = experiment.training
@@ -497,10 +509,11 @@ class _TestSuite:
         label_pairs = pair_words(training, self.label_list, experiment.seed)
         for pair in dict.fromkeys([*self.previous.pairs, *label_pairs]):
             self.pairs[pair] = experiment.swap_pair(pair, experiment.all_rows)
-        tested = {frozenset(pair.predictive_words) for pair in self.pairs}
+        # Sets, because a pair is the same in either order of its words.
+        tested_words = {frozenset(pair.predictive_words) for pair in self.pairs}
         for pair in pair_words(training, self.own_list, experiment.seed):
             # A pair of both lists is measured once, on all items.
-            if frozenset(pair.predictive_words) not in tested:
+            if frozenset(pair.predictive_words) not in tested_words:
                 self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
     def _swap_lists(self) -> None:
@@ -527,9 +540,9 @@ class _TestSuite:
             self._swap_list("declared words", self.label_list.restrict(declared_keys))
 
     def _swap_earlier_lists(self) -> None:
-        """Repeat the tests of an earlier audit: of the words that decided, and of its lists.
+        """Repeat the tests of an earlier audit: its decisive words together, and its word lists.
 
-        A list that the training texts give again is not tested twice.
+        A list with the same words as the current list of the test is not tested twice.
         """
         experiment = self.experiment
         if self.previous.decisive:
@@ -539,8 +552,10 @@ class _TestSuite:
             )
             self._record("words named before", outcome, self.previous.decisive_words)
         for test, label_by_key in self.previous.lists.items():
-            current = self.lists.get(test)
-            is_tested = current is not None and label_by_key.keys() == current.labels.keys()
+            current_list = self.lists.get(test)
+            is_tested = (
+                current_list is not None and label_by_key.keys() == current_list.labels.keys()
+            )
             if not label_by_key or is_tested:
                 continue
             # Strengths are recorded for the model's own list only, whose strongest word of each
@@ -604,7 +619,10 @@ class _TestSuite:
             self.untested[test] = "no item has anything to exchange"
 
     def _exchange_forms(self) -> None:
-        """Test everything but listed words: form, length, rare words, any word, and each third."""
+        """Test the form, length, rare words, any word and the three thirds of the texts.
+
+        The outcomes of the thirds are stored in `thirds`, those of the other tests in `outcomes`.
+        """
         experiment = self.experiment
         self._record("form", experiment.exchange_form())
         self._record("length", experiment.exchange("length", forms.take_length))
@@ -620,7 +638,10 @@ class _TestSuite:
             self.untested["place"] = "no item has three words"
 
     def _exchange_texts(self) -> None:
-        """Test, for items of two texts, the words that both share, and each text alone."""
+        """Test the words that the two texts of an item share, and whether one text is enough.
+
+        Items of one text have neither test.
+        """
         experiment = self.experiment
         n_texts = len(experiment.items[0])
         if n_texts < 2:
@@ -632,22 +653,23 @@ class _TestSuite:
             self._record(name, experiment.exchange_text(exchanged_column))
 
     def _insert_words(self) -> None:
-        """Insert, for each label, the word that makes it most often.
+        """Insert into the items, for each label, the word that flips most predictions to it.
 
-        Words that an earlier audit found to make a label are inserted again. `inserted` has the
-        label and the outcome of each inserted word.
+        Words that an earlier audit recorded are inserted again. The outcomes are stored in
+        `inserted`, by the column and the word.
         """
         experiment = self.experiment
-        self.inserted: dict[Key, tuple[int, Outcome]] = {}
+        self.inserted: dict[Key, _Insertion] = {}
         for label in range(experiment.training.n_classes):
-            insertion = experiment.insert_strongest(label, (self.own_list, self.label_list))
-            if insertion is not None:
-                key, outcome = insertion
-                self.inserted[key] = (label, outcome)
+            strongest = experiment.insert_strongest(label, (self.own_list, self.label_list))
+            # None of the lists may have a word of the label.
+            if strongest is not None:
+                key, outcome = strongest
+                self.inserted[key] = _Insertion(label, outcome)
         for key, label in self.previous.inserted.items():
-            repeated = experiment.insert_word(key, label)
-            if repeated is not None:
-                self.inserted[key] = (label, repeated)
+            repeated_outcome = experiment.insert_word(key, label)
+            if repeated_outcome is not None:
+                self.inserted[key] = _Insertion(label, repeated_outcome)
 
     # ------------------------------------------------------------------ effects
 
@@ -669,9 +691,11 @@ class _TestSuite:
         return effects
 
     def _measure_test(self, test: str) -> FeatureEffect:
-        """Return the effect of a test, by the name of its outcome in `outcomes`.
+        """Return the share of predictions that the feature of a test decides, with its verdict.
 
-        A form that decides is named by its most effective part, such as "capitals and accents".
+        Args:
+            test: Name of the test, a key of `outcomes`. A decisive "form" is described by its most
+                effective part, such as "capitals and accents".
         """
         outcome = self.outcomes[test]
         if test in ONE_TEXT:
@@ -687,12 +711,14 @@ class _TestSuite:
         return row
 
     def _measure_place(self) -> FeatureEffect:
-        """Return the effect of the most effective third beyond that of the second one.
+        """Return by how much the most effective third of a text exceeds the runner-up.
 
         Every third of a text carries meaning, so that exchanging it changes predictions. A model
-        that relies on what stands in one place depends on one third much more than on the others.
+        that relies on one place of a text depends on one third much more than on the other two.
         """
         experiment = self.experiment
+        # Name of a third -> for each item, whether its exchange changes the prediction, minus
+        # whether the control does.
         differences_by_third = {}
         for name, outcome in self.thirds.items():
             differences_by_third[name] = experiment.compute_differences(outcome)
@@ -781,9 +807,12 @@ class _TestSuite:
         )
 
     def list_insertions(self) -> list[FeatureEffect]:
-        """Return, for each inserted word, the share of items that it gives its label."""
+        """Return, for each inserted word, the share of items whose prediction flips to its label.
+
+        Words that every item contains already have no effect to measure, and are left out.
+        """
         effects = []
-        for key, (label, outcome) in self.inserted.items():
+        for (_, word), (label, outcome) in self.inserted.items():
             # Items that contain the word already are not edited.
             edited = outcome.take(np.flatnonzero(outcome.is_edited))
             if not len(edited.rows):
@@ -797,7 +826,6 @@ class _TestSuite:
                 control=np.where(edited.control == label, label, predictions),
             )
             effect = self.experiment.measure(edited, self.corrected)
-            _, word = key
             row = self._decide("insertion", word, (word,), effect, edited)
             effects.append(dataclasses.replace(row, label=label))
         return effects
@@ -884,44 +912,69 @@ class _TestSuite:
     def _make_record(
         self, effects: Sequence[FeatureEffect], insertions: Sequence[FeatureEffect]
     ) -> FeatureRecord:
-        """Return a record of the words that were tested and of those that decide.
+        """Return the words of this audit, merged with those that an earlier audit recorded.
 
-        A later audit repeats these tests. The record includes what earlier audits recorded, so that
-        a word that one of them named is tested by all later ones.
+        A later audit tests all of them again, even if its training texts no longer offer them.
 
         Args:
-            effects: Effects of all tests and pairs.
-            insertions: Effects of inserted words.
+            effects: Effects of the tests and of the pairs of words, which show which pairs are
+                decisive.
+            insertions: Effects of inserted single words, which show which of them flip most
+                predictions to their label.
+        """
+        word_lists: dict[str, dict[Key, int]] = {}
+        for test, earlier_labels in self.previous.lists.items():
+            word_lists[test] = dict(earlier_labels)
+        for test, word_list in self.lists.items():
+            # A word that both audits list gets the label of this one.
+            labels = word_lists.setdefault(test, {})
+            labels.update(word_list.labels)
+
+        return FeatureRecord(
+            pairs=tuple(self.pairs),
+            lists=word_lists,
+            strengths={**self.previous.strengths, **self.own_list.strengths},
+            decisive=self._select_decisive_pairs(effects),
+            inserted=self._select_decisive_insertions(insertions),
+        )
+
+    def _select_decisive_pairs(self, effects: Sequence[FeatureEffect]) -> tuple[Pair, ...]:
+        """Return the distinct pairs with a decisive word, those of the earlier audit first.
+
+        Args:
+            effects: Effects of the tests and of the pairs of words.
         """
         decisive_words: set[str] = set()
         for effect in effects:
+            # The decisive words of other tests are recorded as lists.
             if effect.is_decisive and effect.test in NAMING_TESTS:
                 decisive_words.update(effect.words)
-        decisive_pairs = list(self.previous.decisive)
+        pairs = list(self.previous.decisive)
         for pair in self.pairs:
-            if decisive_words & set(pair.predictive_words):
-                decisive_pairs.append(pair)
+            if decisive_words.intersection(pair.predictive_words):
+                pairs.append(pair)
+        # The keys of a dictionary are distinct, and keep their order.
+        return tuple(dict.fromkeys(pairs))
 
-        decisive_insertions: set[str] = set()
-        for effect in insertions:
+    def _select_decisive_insertions(self, effects: Sequence[FeatureEffect]) -> dict[Key, int]:
+        """Return the inserted words with a large effect, and those that an earlier audit recorded.
+
+        Args:
+            effects: Effects of the inserted words, one word each.
+
+        Returns:
+            (column, word) -> label to which the inserted word flips predictions.
+        """
+        decisive_words: set[str] = set()
+        for effect in effects:
             if effect.decision.level == "large":
-                decisive_insertions.update(effect.words)
-        inserted = dict(self.previous.inserted)
-        for key, (label, _) in self.inserted.items():
+                decisive_words.update(effect.words)
+        label_by_key = dict(self.previous.inserted)
+        for key, insertion in self.inserted.items():
             _, word = key
-            if word in decisive_insertions:
-                inserted[key] = label
-
-        lists = {test: dict(labels) for test, labels in self.previous.lists.items()}
-        for test, words in self.lists.items():
-            lists.setdefault(test, {}).update(words.labels)
-        return FeatureRecord(
-            pairs=tuple(self.pairs),
-            lists=lists,
-            strengths={**self.previous.strengths, **self.own_list.strengths},
-            decisive=tuple(dict.fromkeys(decisive_pairs)),
-            inserted=inserted,
-        )
+            if word in decisive_words:
+                label_by_key[key] = insertion.label
+        return label_by_key
 
     def _predict_neutral(self, rows: NDArray[np.intp]) -> Labels:
         """Return the predictions with every listed word replaced by a neutral one."""
@@ -956,35 +1009,40 @@ class _TestSuite:
         def count_changes(pair: Pair) -> int:
             return int(self.experiment.is_changed(self.pairs[pair]).sum())
 
-        outcomes_by_name = []
+        named_outcomes: list[tuple[str, Outcome]] = []
         for pair in sorted(self.pairs, key=count_changes, reverse=True):
             pair_name = " / ".join(pair.words)
-            outcomes_by_name.append((pair_name, self.pairs[pair]))
-        outcomes_by_name += self.outcomes.items()
-        outcomes_by_name += self.thirds.items()
-        for name, outcome in outcomes_by_name:
+            named_outcomes.append((pair_name, self.pairs[pair]))
+        named_outcomes.extend(self.outcomes.items())
+        named_outcomes.extend(self.thirds.items())
+        for name, outcome in named_outcomes:
             yield from self._list_edited_items(name, outcome, order)
 
     def _list_edited_items(
-        self, name: str, outcome: Outcome, order: NDArray[np.intp]
+        self, feature: str, outcome: Outcome, order: NDArray[np.intp]
     ) -> Iterator[SwappedItem]:
-        """Yield the items that the edit of a feature changed, with their new predictions.
+        """Yield the edited text of each item that has a feature, with its new prediction.
 
         Args:
-            name: Name of the feature.
-            outcome: Edited items and their predictions.
-            order: (N,) row of each measured item in the data.
+            feature: Name of the feature, such as "copper / marble".
+            outcome: M edits of measured items. `texts` has the edited text, or None for an item
+                without the feature, and `treated` the label that the model predicts for it, or -1.
+            order: (N,) row of each measured item in the data of the user.
         """
-        # Most words are in few items, so that only the edited ones are visited.
-        for index in np.flatnonzero(outcome.is_edited).tolist():
-            text = outcome.texts[index]
+        for index, text in enumerate(outcome.texts):
             if text is None:
                 continue
+            label = int(outcome.treated[index])
+            # The model could not score the edited text.
+            if label < 0:
+                continue
+            # The experiment shuffles the data, so that its rows are not those of the user.
+            measured_row = outcome.rows[index]
             yield SwappedItem(
-                row=int(order[outcome.rows[index]]),
-                feature=name,
+                row=int(order[measured_row]),
+                feature=feature,
                 text=text,
-                label=int(outcome.treated[index]),
+                label=label,
                 confidence=self.experiment.compute_confidence(text),
             )
 

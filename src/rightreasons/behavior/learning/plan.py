@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,10 @@ class LearningTask:
         return suite.choose_cases(select_cases)
 
     def settings(self) -> dict[str, Any]:
-        """Return what the results depend on, as plain values for a plan."""
+        """Return everything that the results of a run depend on, as JSON values for plan.json.
+
+        Texts and weights are represented by digests.
+        """
         functionalities = []
         rows = []
         for functionality in self.suite.functionalities:
@@ -147,7 +150,8 @@ class LearningTask:
             functionalities.append([name, functionality.functionality_class, test_type])
             rows.append(json.dumps([name, test_type, dict(functionality.expectation)]))
         rows.extend(map(json.dumps, self.suite.examples()))
-        # Stored outcomes are letters, which only these counts assign to functionalities.
+        # The outcomes of a run are stored as one letter per case of the test suite. The numbers of
+        # cases are needed to assign them to functionalities.
         test_suite = self.suite.split("test")
         n_cases = [len(functionality.cases) for functionality in test_suite.functionalities]
         return {
@@ -170,23 +174,26 @@ class LearningTask:
 
 
 def _digest_data(data: IidData) -> str:
-    """Digest texts and labels."""
+    """Return a digest of the texts, second texts and labels of independent data."""
     labels = map(str, data.labels)
     return fingerprint_texts([*data.texts, *(data.text_pairs or ()), *labels])
 
 
 def _digest_model(name: str) -> str:
-    """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id.
+    """Return a digest of the weights, configurations and vocabularies in a model's folder.
 
     Args:
-        name: Folder or hub id. The content of a hub id is not known here.
+        name: Folder or hub id.
+
+    Returns:
+        The digest; "" for a hub id, whose files are not known here, and for a folder without files
+        of a model.
     """
     folder = Path(name).expanduser()
     files = set()
     for pattern in _MODEL_FILES:
         for file in folder.glob(pattern):
             files.add(str(file.relative_to(folder)))
-    # It is the id of a hub, or a folder without files of a model.
     if not files:
         return ""
     return digest_value(digest_files(folder, files))
@@ -217,13 +224,13 @@ def describe_sources(model: str, suite: str, data: str, options: PlanOptions) ->
 
 
 def open_task(source: Mapping[str, Any]) -> LearningTask:
-    """Open the model's name, the suite and the data of a plan.
+    """Open the suite and the independent data of a plan, with its model's name and options.
 
     Args:
-        source: From `describe_sources`.
+        source: Model, suite, data and options of a plan, as `describe_sources` returns them.
 
     Raises:
-        ValueError: If the data cannot be learned from, or options contradict one another.
+        ValueError: If the data lacks splits or labels, or options contradict one another.
     """
     values = dict(source)
     model = values.pop("model")
@@ -396,23 +403,33 @@ class PlannedRun:
 
 
 def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
-    """List the functionalities that are held out, one group after another, in a partition.
+    """Group the functionalities of a suite that are held out of training together.
+
+    To test generalization, a model is trained once per group, on the functionalities of all other
+    groups, and tested on the group.
 
     Args:
         suite: The suite.
-        name: One of `PARTITIONS`.
+        name: How functionalities are grouped: one by one ("functionality"), by their "class", or by
+            their test "type" (MFT, INV or DIR). "seen" holds out nothing.
 
     Returns:
-        Names of the functionalities by what is held out. "seen" holds out nothing, once.
+        Name of each group -> names of its functionalities. For "class", it is such as
+        `{"Negation": ("not good", "not bad"), "Typos": ("one typo",)}`; for "seen", `{"": ()}`.
     """
     check_one_of(name, PARTITIONS, "partition")
     if name == "seen":
         return {"": ()}
     groups: dict[str, list[str]] = {}
-    field = {"functionality": "name", "class": "functionality_class", "type": "test_type"}[name]
     for functionality in suite.functionalities:
-        groups.setdefault(getattr(functionality, field), []).append(functionality.name)
-    return {subject: tuple(names) for subject, names in groups.items()}
+        group_by_partition = {
+            "functionality": functionality.name,
+            "class": functionality.functionality_class,
+            "type": functionality.test_type,
+        }
+        group = group_by_partition[name]
+        groups.setdefault(group, []).append(functionality.name)
+    return {group: tuple(names) for group, names in groups.items()}
 
 
 def plan_runs(
@@ -425,9 +442,9 @@ def plan_runs(
 ) -> list[PlannedRun]:
     """List the runs of an experiment.
 
-    IID is one run per seed. Every other configuration is run with every method and everything that
-    a partition holds out, unless no functionality with training cases is left (such as without the
-    only type of a suite).
+    The configuration "IID" (no training on the suite) is one run per seed. Every other
+    configuration has a run for each method and each group of functionalities that a partition holds
+    out, unless no case would be left to train on.
 
     Args:
         suite: The suite.
@@ -437,10 +454,11 @@ def plan_runs(
         seeds: Seeds of the training.
 
     Returns:
-        The runs, each once.
+        The distinct runs, by seed, configuration, method and partition.
 
     Raises:
-        ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
+        ValueError: If a name is unknown, if a seed is too large, or if no functionality has a case
+            to train on.
 
     Example:
         >>> from rightreasons.datasets.suites.suite import Case, Functionality
@@ -468,35 +486,63 @@ def plan_runs(
         seed = check_count(seed, "seed", minimum=0, maximum=2**32 - 1)
         for configuration in configurations:
             if configuration == "IID":
-                runs.append(PlannedRun("IID", "vanilla", "seen", "", (), seed))
+                # It trains on independent data alone, so that the suite's options do not matter.
+                run = PlannedRun(
+                    configuration="IID",
+                    method="vanilla",
+                    partition="seen",
+                    held="",
+                    held_out=(),
+                    seed=seed,
+                )
+                runs.append(run)
                 continue
             for method in methods:
-                for division in _list_held_out(suite, partitions):
-                    runs.append(PlannedRun(configuration, method, *division, seed))
+                for group in _list_held_out_groups(suite, partitions):
+                    run = PlannedRun(
+                        configuration=configuration,
+                        method=method,
+                        partition=group.partition,
+                        held=group.name,
+                        held_out=group.functionalities,
+                        seed=seed,
+                    )
+                    runs.append(run)
+    # Options may have a name or a seed twice. Each run is made once.
     return list(dict.fromkeys(runs))
 
 
-def _list_held_out(
-    suite: Suite, partitions: Sequence[str]
-) -> list[tuple[str, str, tuple[str, ...]]]:
-    """List what the runs of a method hold out of the suite, one after another.
+class _HeldOutGroup(NamedTuple):
+    """Functionalities that a run holds out of training.
+
+    Attributes:
+        partition: One of `PARTITIONS`, such as "class".
+        name: Name of the group, such as "Negation"; "" if nothing is held out.
+        functionalities: Names of its functionalities, such as ("not good", "not bad").
+    """
+
+    partition: str
+    name: str
+    functionalities: tuple[str, ...]
+
+
+def _list_held_out_groups(suite: Suite, partitions: Sequence[str]) -> list[_HeldOutGroup]:
+    """List the groups of functionalities to hold out, one for each run of a method.
+
+    A group that would leave no case to train on, such as the only test type of a suite, is skipped.
 
     Args:
         suite: The suite.
         partitions: Names of `PARTITIONS`.
-
-    Returns:
-        The partition, the name of what is held out ("" for nothing), and its functionalities, such as
-        ("class", "Negation", ("not good", "not bad")). What leaves no case to train on is skipped, such
-        as the only test type of a suite.
     """
-    trained_names = {functionality.name for functionality in suite.split("train").functionalities}
-    held_out = []
-    for name in partitions:
-        for subject, functionalities in partition(suite, name).items():
-            if trained_names.difference(functionalities):
-                held_out.append((name, subject, functionalities))
-    return held_out
+    trainable_names = {functionality.name for functionality in suite.split("train").functionalities}
+    groups = []
+    for partition_name in partitions:
+        for group_name, functionalities in partition(suite, partition_name).items():
+            has_training_cases = bool(trainable_names.difference(functionalities))
+            if has_training_cases:
+                groups.append(_HeldOutGroup(partition_name, group_name, functionalities))
+    return groups
 
 
 def plan_code() -> str:
@@ -586,10 +632,12 @@ class Plan:
         return cls(folder, runs, record["settings"], record["code"])
 
     def check_code(self) -> None:
-        """Refuse to continue with code other than the plan was made for.
+        """Check that the code of this package is the same as when the plan was made.
+
+        Runs of different code must not be mixed. Finished runs can still be collected.
 
         Raises:
-            ValueError: If the code has changed; finished runs are kept and can still be collected.
+            ValueError: If the code or the version of a library has changed.
         """
         code = plan_code()
         if code != self.code:
@@ -609,13 +657,22 @@ class Plan:
         return [run for run in self.runs if run.key not in finished_keys]
 
     def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
-        """Write the result of a run, complete or not at all."""
-        # What identifies the run is stored with it, so that a result can be read alone.
+        """Write the result of a run into its file, which appears only when it is complete.
+
+        Args:
+            run: The run.
+            result: Its scores, as JSON values.
+        """
+        # The fields of the run are stored, too, so that its file can be read without the plan.
         row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
         write_record(self._file(run), row, self.inputs(run.key))
 
     def inputs(self, subject: object) -> str:
-        """Digest the inputs of a result: the code, the settings of the plan, and its subject."""
+        """Return a digest of all that a result depends on, by which stored results are recognized.
+
+        Args:
+            subject: What the result is about, such as the key of a run, as JSON values.
+        """
         return digest_value([self.code, self.settings, subject])
 
     def results(self) -> list[dict[str, Any]]:

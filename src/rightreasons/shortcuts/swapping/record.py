@@ -54,36 +54,53 @@ class FeatureRecord:
         return tuple(words)
 
     def exclude(self, words: Collection[str]) -> FeatureRecord:
-        """Return the record without some words, such as those that a user calls reasons."""
-        lists = {}
-        for test, labels in self.lists.items():
-            lists[test] = _exclude_words(labels, words)
+        """Return a copy of the record without some words.
+
+        Args:
+            words: Words to exclude, such as those that a user accepts as reasons for a label. A
+                pair is excluded if one of them is a predictive word of it.
+        """
+        labels_by_test = {}
+        for test, label_by_key in self.lists.items():
+            labels_by_test[test] = _exclude_words(label_by_key, words)
         return FeatureRecord(
             pairs=_exclude_pairs(self.pairs, words),
-            lists=lists,
+            lists=labels_by_test,
             strengths=_exclude_words(self.strengths, words),
             decisive=_exclude_pairs(self.decisive, words),
             inserted=_exclude_words(self.inserted, words),
         )
 
     def to_plain(self, label_names: Sequence[str]) -> dict[str, Any]:
-        """Return plain values for audit.json, from which `read_record` makes the record again.
+        """Return the record as JSON values for audit.json, which `read_record` reads.
 
         Labels are stored by name, because a later model may have its classes in another order.
 
         Args:
             label_names: Names of the classes, by their numbers.
+
+        Returns:
+            A dictionary such as::
+
+                {
+                    "pairs": [{"column": 0, "words": ["copper", "marble"], "labels": ["no", "yes"]}],
+                    "lists": {"all listed words": [{"column": 0, "label": "no", "words": ["slate"]}]},
+                    "strengths": [{"column": 0, "word": "copper", "strength": 0.4}],
+                    "decisive": [],  # rows like those of "pairs"
+                    "inserted": [{"column": 0, "label": "yes", "words": ["marble"]}],
+                }
         """
-        lists = {}
+        words_by_test = {}
         for test, label_by_key in self.lists.items():
-            lists[test] = _group_words(label_by_key, label_names)
-        strengths = []
+            words_by_test[test] = _group_words(label_by_key, label_names)
+        # JSON has no tuples as keys, so that each (column, word) becomes a row.
+        strength_rows = []
         for (column, word), strength in self.strengths.items():
-            strengths.append({"column": column, "word": word, "strength": strength})
+            strength_rows.append({"column": column, "word": word, "strength": strength})
         return {
             "pairs": _describe_pairs(self.pairs, label_names),
-            "lists": lists,
-            "strengths": strengths,
+            "lists": words_by_test,
+            "strengths": strength_rows,
             "decisive": _describe_pairs(self.decisive, label_names),
             "inserted": _group_words(self.inserted, label_names),
         }
@@ -92,18 +109,19 @@ class FeatureRecord:
 def read_record(
     values: Mapping[str, Any], label_names: Sequence[str], n_columns: int
 ) -> FeatureRecord:
-    """Read a record of audit.json for a model.
+    """Read the words that an earlier audit tested, with their labels as class numbers.
 
     Args:
-        values: Result of `FeatureRecord.to_plain`.
-        label_names: Classes of the model that is audited now.
-        n_columns: Number of texts of an item: one, or two for pairs.
+        values: Result of `FeatureRecord.to_plain`, from the audit.json of the earlier audit.
+        label_names: Names of the classes of the model that is audited now, by their numbers.
+        n_columns: Number of texts of an item: one, or two for pairs of texts.
 
     Returns:
-        The record, in the numbering of the model's classes.
+        The record. Its labels are the numbers of the classes in `label_names`.
 
     Raises:
-        ValueError: If the record has other classes, or is about pairs of texts and there is one.
+        OptionError: If `label_names` lacks a class of the record, or if the record has words of
+            second texts but the items have only one text.
 
     Example:
         >>> pair = {"column": 0, "words": ["copper", "marble"], "labels": ["no", "yes"]}
@@ -111,18 +129,17 @@ def read_record(
         >>> read_record(values, ["yes", "no"], n_columns=1).pairs
         (Pair(column=0, words=('copper', 'marble'), labels=(1, 0)),)
     """
-    # Words that are in no list of the present training texts are read as well.
-    lists = {}
+    labels_by_test = {}
     for test, rows in values["lists"].items():
-        lists[test] = _read_words(rows, label_names, n_columns)
-    strengths = {}
-    # Reports of earlier versions have none.
+        labels_by_test[test] = _read_words(rows, label_names, n_columns)
+    strength_by_key = {}
+    # Reports of earlier versions have no strengths.
     for row in values.get("strengths", ()):
-        strengths[row["column"], row["word"]] = row["strength"]
+        strength_by_key[row["column"], row["word"]] = row["strength"]
     return FeatureRecord(
         pairs=_read_pairs(values["pairs"], label_names, n_columns),
-        lists=lists,
-        strengths=strengths,
+        lists=labels_by_test,
+        strengths=strength_by_key,
         decisive=_read_pairs(values["decisive"], label_names, n_columns),
         inserted=_read_words(values["inserted"], label_names, n_columns),
     )
@@ -131,8 +148,18 @@ def read_record(
 def _read_words(
     rows: Sequence[Mapping[str, Any]], label_names: Sequence[str], n_columns: int
 ) -> dict[Key, int]:
-    """Return (column, word) -> label of recorded words; see `_group_words` for the rows."""
+    """Return the label that each recorded word predicts, as a class number.
+
+    Args:
+        rows: Rows such as `{"column": 0, "label": "no", "words": ["copper", "slate"]}`.
+        label_names: Names of the classes, by their numbers.
+        n_columns: Number of texts of an item.
+
+    Returns:
+        (column, word) -> label, such as `{(0, "copper"): 1, (0, "slate"): 1}`.
+    """
     label_by_key = {}
+    # The words of a column with the same label share a row.
     for row in rows:
         for word in row["words"]:
             label = _find_label(row["label"], label_names)
@@ -144,10 +171,16 @@ def _read_words(
 def _read_pairs(
     rows: Sequence[Mapping[str, Any]], label_names: Sequence[str], n_columns: int
 ) -> tuple[Pair, ...]:
-    """Return recorded pairs of words; see `_describe_pairs` for the rows."""
+    """Return recorded pairs of words, with their labels as class numbers.
+
+    Args:
+        rows: Rows such as `{"column": 0, "words": ["copper", "marble"], "labels": ["no", "yes"]}`.
+            The label of a neutral word is None.
+        label_names: Names of the classes, by their numbers.
+        n_columns: Number of texts of an item.
+    """
     pairs = []
     for row in rows:
-        # The label of a neutral partner is None.
         word, partner_word = row["words"]
         name, partner_name = row["labels"]
         label = _find_label(name, label_names)
@@ -158,7 +191,11 @@ def _read_pairs(
 
 
 def _find_label(name: str | None, label_names: Sequence[str]) -> int:
-    """Return the number of a class by its name; that of a neutral word for None.
+    """Return the number of a class, found by its name.
+
+    Args:
+        name: Name of the class; None for a neutral word, whose label is `NEUTRAL`.
+        label_names: Names of the classes, by their numbers.
 
     Raises:
         OptionError: If the model has no such class.
@@ -180,28 +217,35 @@ def make_recorded_list(
     strengths: Mapping[Key, float],
     frequencies: Mapping[Key, int],
 ) -> WordList:
-    """Return a list of words that an earlier audit tested.
+    """Return the words that an earlier audit tested as a list, with present frequencies.
 
     Args:
         labels: (column, word) -> label that the word predicts.
-        strengths: Recorded strengths. Words without one are equally strong.
-        frequencies: Number of the present training texts with each word, by which words are drawn.
+        strengths: (column, word) -> recorded strength. A word without one has strength 1.
+        frequencies: (column, word) -> number of present training texts with the word. The list
+            samples words in proportion to it.
     """
-    weights = {}
     strength_by_key = {}
+    weight_by_key = {}
     for key in labels:
-        # Edited training texts may no longer have a word, which is then drawn as a rare one.
-        weights[key] = float(frequencies.get(key, 1))
         strength_by_key[key] = strengths.get(key, 1.0)
-    return WordList(labels=labels, strengths=strength_by_key, weights=weights)
+        # Edited training texts may no longer have a word, which is then sampled as a rare one.
+        weight_by_key[key] = float(frequencies.get(key, 1))
+    return WordList(labels=labels, strengths=strength_by_key, weights=weight_by_key)
 
 
 def _exclude_words(values: Mapping[Key, Value], words: Collection[str]) -> dict[Key, Value]:
-    return {key: value for key, value in values.items() if key[1] not in words}
+    """Return a mapping from (column, word) without some words, in any column."""
+    selected = {}
+    for key, value in values.items():
+        _, word = key
+        if word not in words:
+            selected[key] = value
+    return selected
 
 
 def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair, ...]:
-    """Return the pairs in which none of some words predicts a label."""
+    """Return the pairs without those in which an excluded word predicts a label."""
     excluded_words = set(words)
     selected = []
     for pair in pairs:
@@ -250,7 +294,11 @@ def _group_words(labels: Mapping[Key, int], label_names: Sequence[str]) -> list[
 
 
 def _check_column(column: int, n_columns: int) -> int:
-    """Return the column of a recorded word, which the audited items must have."""
+    """Return the column of a recorded word, if the audited items have it.
+
+    Raises:
+        OptionError: If the word is in a second text, and the items have only one.
+    """
     if column >= n_columns:
         raise OptionError(
             "Expected a report about single texts in `after`, but it names words of the second "

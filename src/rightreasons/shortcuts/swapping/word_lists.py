@@ -84,7 +84,11 @@ class WordList:
         return len(self.labels)
 
     def restrict(self, keys: Collection[Key]) -> WordList:
-        """Return the part of the list that holds some of its words."""
+        """Return a list of only some of the words, with the same labels, strengths and weights.
+
+        Args:
+            keys: (column, word) of each word to keep, all of them in the list.
+        """
         return WordList(
             labels=_select(self.labels, keys),
             strengths=_select(self.strengths, keys),
@@ -94,10 +98,10 @@ class WordList:
     @functools.cached_property
     def by_label(self) -> Mapping[tuple[int, int], list[str]]:
         """(column, label) -> words, in the order of the list."""
-        words: dict[tuple[int, int], list[str]] = {}
+        words_by_label: dict[tuple[int, int], list[str]] = {}
         for (column, word), label in self.labels.items():
-            words.setdefault((column, label), []).append(word)
-        return words
+            words_by_label.setdefault((column, label), []).append(word)
+        return words_by_label
 
     @functools.cached_property
     def _cumulative_weights(self) -> dict[Group, tuple[list[str], Floats]]:
@@ -105,14 +109,21 @@ class WordList:
         return {}
 
     def _list_candidates(self, group: Group) -> list[str]:
-        """Return the words of a label that are of a kind; all words of the label if none is."""
+        """Return the words of a group; if it has none, the words of its label of any kind.
+
+        Args:
+            group: Column, label and kind of the words. Kinds are "word", "number" and "mark".
+        """
         words = self.by_label.get((group.column, group.label), [])
         # A number in place of a word would make a text that nobody writes.
-        same_kind = [word for word in words if get_kind(word) == group.kind]
+        same_kind = []
+        for word in words:
+            if get_kind(word) == group.kind:
+                same_kind.append(word)
         return same_kind or words
 
     def _sum_weights(self, group: Group) -> tuple[list[str], Floats]:
-        """Return the words of a group and the cumulative sum of their weights."""
+        """Return the M words of a group, and the (M,) cumulative sums of their weights."""
         words = self._list_candidates(group)
         weights = []
         for word in words:
@@ -126,13 +137,14 @@ class WordList:
         kind: str,
         rng: np.random.Generator,
     ) -> str | None:
-        """Draw a word of a label, with chances in proportion to `weights`.
+        """Sample a word that predicts a label, with a probability in proportion to its weight.
 
         Args:
-            column: Column of the items.
+            column: Column of the items: 0, or 1 for the second texts of pairs.
             label: Label that the word predicts.
-            kind: "word", "number" or "mark"; words of other kinds are drawn if there are none.
-            rng: Generator of the draw.
+            kind: Kind of the word: "word", "number" or "mark". If the label has none of this kind,
+                a word of any kind is sampled.
+            rng: Random generator.
 
         Returns:
             The word; None if the list has no word of the label.
@@ -145,35 +157,38 @@ class WordList:
         if not words:
             return None
 
-        # The first word whose cumulative weight exceeds a uniform number.
+        # Inverse transform sampling: a uniform number between 0 and the total weight selects the
+        # first word whose cumulative weight exceeds it.
         threshold = rng.random() * cumulative_weights[-1]
         index = int(np.searchsorted(cumulative_weights, threshold, side="right"))
-        # Rounding may carry the number to the total.
+        # Rounding may make the number equal to the total, which no cumulative weight exceeds.
         return words[min(index, len(words) - 1)]
 
     def find_partners(self, key: Key, label: int) -> list[str]:
         """Return the `N_PARTNERS` words of a label that are most similar in strength to a word.
 
-        They are of the same column and kind as the word. Words of other kinds are returned only if
-        the label has none of its kind.
+        The partners are of the same column and kind (word, number or mark) as the word. If the
+        label has none of its kind, they are of any kind.
 
         Args:
-            key: Column and word.
-            label: Label of the partners.
+            key: Column and word, which the list must have.
+            label: Label that the partners predict.
+
+        Returns:
+            At most `N_PARTNERS` words, the most similar first.
         """
         column, word = key
+        # The strength of a word that a user suspects may be 0 or negative, without a logarithm.
         strength = max(self.strengths[key], MIN_STRENGTH)
 
-        def rank(partner: str) -> tuple[float, str]:
-            """Return the distance of the logarithms of the strengths; the word breaks ties."""
-            partner_strength = self.strengths[column, partner]
-            # The strength of a suspected word may be 0 or negative.
-            ratio = max(partner_strength, MIN_STRENGTH) / strength
-            return abs(math.log(ratio)), partner
+        def compute_distance(partner: str) -> tuple[float, str]:
+            """Return the distance of the log strengths; the word itself breaks ties."""
+            partner_strength = max(self.strengths[column, partner], MIN_STRENGTH)
+            return abs(math.log(partner_strength / strength)), partner
 
         group = Group(column, label, get_kind(word))
         candidates = self._list_candidates(group)
-        return sorted(candidates, key=rank)[:N_PARTNERS]
+        return sorted(candidates, key=compute_distance)[:N_PARTNERS]
 
 
 Value = TypeVar("Value")
@@ -197,22 +212,26 @@ class NeutralWords:
         self.log_frequencies = np.log(np.array(counts, dtype=np.float64))
 
     def draw(self, frequency: float, rng: np.random.Generator) -> str | None:
-        """Draw one of the `N_SIMILAR` words whose frequency is closest; None if there are no words.
+        """Sample a neutral word that is about as frequent as the word that it replaces.
 
         Args:
             frequency: Number of texts with the word to replace.
-            rng: Generator of the draw.
+            rng: Random generator.
+
+        Returns:
+            One of the `N_SIMILAR` words around this frequency; None if there are no words.
         """
         if not self.words:
             return None
         log_frequency = math.log(max(frequency, 1.0))
+        # `words` and `log_frequencies` are sorted from rare to frequent.
         middle = int(np.searchsorted(self.log_frequencies, log_frequency))
 
-        # The window is around the frequency, but does not extend beyond the first or last word.
-        last_start = max(len(self.words) - N_SIMILAR, 0)
+        # A window of `n_choices` words around the middle, moved inwards at either end of the list.
+        n_choices = min(N_SIMILAR, len(self.words))
+        last_start = len(self.words) - n_choices
         start = max(middle - N_SIMILAR // 2, 0)
         start = min(start, last_start)
-        n_choices = min(N_SIMILAR, len(self.words))
         index = start + int(rng.integers(n_choices))
         return self.words[index]
 
@@ -225,32 +244,34 @@ def make_word_list(
     suspected: Collection[str] = (),
     max_words: int = MAX_WORDS,
 ) -> WordList:
-    """Return the largest candidates of each label, and all suspected words.
+    """Select the `max_words` largest candidates of each label, and all suspected words.
 
     Args:
-        candidates: Words that compete; of each, one label.
+        candidates: Candidates, each with its `size`, `strength`, `key` (column, word) and `label`.
+            A word has one label only.
         frequencies: (column, word) -> number of training texts with the word.
-        reasons: Words that a user calls reasons.
-        suspected: Words that a user suspects, which are listed whatever their size.
-        max_words: Number of words of each label.
+        reasons: Words that a user accepts as reasons for a label. They are never listed.
+        suspected: Words that a user suspects. They are listed however small they are.
+        max_words: Maximum number of words per label, apart from suspected words.
     """
-    labels: dict[Key, int] = {}
-    strengths: dict[Key, float] = {}
-    n_listed: dict[int, int] = {}
-    # Ties are broken by strength and word, so that the list does not depend on the order.
+    label_by_key: dict[Key, int] = {}
+    strength_by_key: dict[Key, float] = {}
+    n_words_by_label: dict[int, int] = {}
+    # Candidates are compared by size, then strength, then word, so that ties do not depend on the
+    # order in which they come.
     for candidate in sorted(candidates, reverse=True):
         _, word = candidate.key
-        # Words that are called reasons may decide: the lists ask what else does.
+        # A reason may decide a prediction: the lists ask what else does.
         if word in reasons:
             continue
-        n_words = n_listed.get(candidate.label, 0)
+        n_words = n_words_by_label.get(candidate.label, 0)
         if n_words < max_words or word in suspected:
-            n_listed[candidate.label] = n_words + 1
-            labels[candidate.key] = candidate.label
-            strengths[candidate.key] = candidate.strength
+            n_words_by_label[candidate.label] = n_words + 1
+            label_by_key[candidate.key] = candidate.label
+            strength_by_key[candidate.key] = candidate.strength
 
-    # A word that no training text has is drawn as seldom as one that a single text has.
-    weights = {}
-    for key in labels:
-        weights[key] = float(frequencies.get(key, 1))
-    return WordList(labels, strengths, weights)
+    # Words are sampled by frequency. A word in no training text counts as if one text had it.
+    weight_by_key = {}
+    for key in label_by_key:
+        weight_by_key[key] = float(frequencies.get(key, 1))
+    return WordList(labels=label_by_key, strengths=strength_by_key, weights=weight_by_key)
