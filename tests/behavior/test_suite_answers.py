@@ -186,7 +186,7 @@ def test_tables_that_are_no_files():
     for table, message in (
         (
             pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]),
-            "each .column of the table. once, but 'p' comes again",
+            "each .column of the table. once, but 'p' is repeated",
         ),
         ([0, 1], r"a table .*, but got \[0, 1\]"),
         (
@@ -215,7 +215,7 @@ def test_answers_by_their_ids_come_in_any_order(tmp_path):
 def test_scores_of_a_suite_are_brought_to_fractions_as_those_of_items_are(tmp_path):
     percent = {"p_negative": ["95", "10", "80", "40"], "p_positive": ["5", "90", "20", "60"]}
     pd.DataFrame(percent).to_csv(tmp_path / "p.csv", index=False)
-    with pytest.raises(ValueError, match="percentages, say"):
+    with pytest.raises(ValueError, match="percentages, set"):
         read_suite_answers(tmp_path / "p.csv", SUITE)
     read = read_suite_answers(tmp_path / "p.csv", SUITE, scores="percentages")
     assert read.scores.tolist() == [[0.95, 0.05], [0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]

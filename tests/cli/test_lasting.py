@@ -94,7 +94,7 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(
     assert (code, out) == (2, "")
     assert "chunk-000000" in line
     assert line.endswith(
-        "but it is full: free some, and repeat the same command; what was kept is not computed again."
+        "but the disk is full. Free some space and repeat the same command; stored results are not computed again."
     )
     assert "Traceback" not in err
     assert len(asked) == 10  # each batch once
@@ -187,7 +187,7 @@ def test_what_is_damaged_is_computed_again_with_a_line(capsys, tiny, rows, tmp_p
     asked.clear()
     code, _, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", out)
     assert code == 0
-    assert f"{chunk} is computed again, as it is damaged or of another run" in err
+    assert f"{chunk} is computed again, because it is damaged or belongs to another run" in err
     assert len(asked) == 10
     assert (out / "predictions" / "data.parquet").read_bytes() == whole
 

@@ -149,9 +149,9 @@ def test_a_full_disk_names_the_file_that_was_written():
     error = RuntimeError("cannot save")
     error.__cause__ = OSError(errno.ENOSPC, "No space left on device", "index.html")
 
-    assert "to write 'index.html', but it is full" in format_error(error)
+    assert "to write 'index.html', but the disk is full" in format_error(error)
     # numpy reports a descriptor instead of a name.
-    assert "the disk, but it is full" in format_error(OSError(errno.ENOSPC, "full", 7))
+    assert "the disk, but the disk is full" in format_error(OSError(errno.ENOSPC, "full", 7))
 
 
 def test_an_error_of_the_network_names_its_type():

@@ -310,7 +310,7 @@ class TestTexts:
 
     def test_ids(self):
         assert check_ids([1, "b"]) == ["1", "b"]
-        with pytest.raises(ValueError, match="'a' comes again at item 2"):
+        with pytest.raises(ValueError, match="'a' is repeated at item 2"):
             check_ids(["a", "b", "a", "b"])
         column = LazyArrowColumn(pa.array(["a", "b"]))
         assert check_ids(column) is column

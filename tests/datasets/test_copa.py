@@ -158,8 +158,8 @@ class TestBadFiles:
             (xml(balanced_items(i7=None)), "item 7 is missing"),
             (xml(balanced_items(i1007=None)), "item 1007 is missing"),
             (xml(balanced_items()).replace('id="8"', 'id="9"'), "item 8 is missing, comes again or"),
-            (xml(balanced_items()).replace('id="8"', 'id="x8"'), "digits, .* but one is {'id': 'x8'"),
-            (xml(balanced_items()).replace('id="8"', f'id="{"8" * 5000}"'), "digits, .* but one is {'id': '8{20}"),
+            (xml(balanced_items()).replace('id="8"', 'id="x8"'), "digits, .* but got {'id': 'x8'"),
+            (xml(balanced_items()).replace('id="8"', f'id="{"8" * 5000}"'), "digits, .* but got {'id': '8{20}"),
             *(
                 (f'<?xml version="1.0" encoding="{name}"?>' + xml(balanced_items()), "as published, but split")
                 for name in ("foo", "hex", "utf-7", "shift_jis", "idna")
@@ -169,13 +169,13 @@ class TestBadFiles:
             (xml(balanced_items(i1004={"choices": ("Cause 4.", "Third.")})), "item 1004 and its original 4 to have"),
             (xml(balanced_items(i1004={"question": "cause"})), "item 1004 and its original 4 to have"),
             (xml(balanced_items(i1004={"right": 0})), "item 1004 and its original 4 to have"),
-            (xml(balanced_items(i4={"right": -1})), "is right, in .* but one is {'id': '4'"),
-            (xml(balanced_items(i4={"right": 2})), "is right, in .* but one is {'id': '4'"),
-            (xml(balanced_items(i1={"right": 1}, i1001={"right": 0})), "item 1 .* seem to count from another number"),
-            (xml(balanced_items(i4={"question": "reason"})), "cause or effect, .* but one is {'id': '4'"),
-            (xml(balanced_items(i4={"premise": "  "})), "premise, .* but one is {'id': '4'"),
-            (xml(balanced_items(i4={"choices": ("Same.", "Same. ")})), "different alternatives.* one is {'id': '4'"),
-            (xml(balanced_items()).replace("<p>Premise 4.</p>", ""), "premise, .* but one is {'id': '4'"),
+            (xml(balanced_items(i4={"right": -1})), "correct alternative in .* but got {'id': '4'"),
+            (xml(balanced_items(i4={"right": 2})), "correct alternative in .* but got {'id': '4'"),
+            (xml(balanced_items(i1={"right": 1}, i1001={"right": 0})), "item 1 .* may count from another number"),
+            (xml(balanced_items(i4={"question": "reason"})), "cause or effect.*, .* but got {'id': '4'"),
+            (xml(balanced_items(i4={"premise": "  "})), "premise, .* but got {'id': '4'"),
+            (xml(balanced_items(i4={"choices": ("Same.", "Same. ")})), "different alternatives.* got {'id': '4'"),
+            (xml(balanced_items()).replace("<p>Premise 4.</p>", ""), "premise, .* but got {'id': '4'"),
             ("", "at least one example|item 1 is missing"),
             ("id,premise\n1,x\n", "as published, .* cannot be read: 'question'"),
             (b"\xff\xfe\x00", "as published, .* can't decode byte"),
@@ -190,7 +190,7 @@ class TestBadFiles:
     def test_labels_of_a_table(self, tmp_path, label):
         rows = ["id,premise,question,choice1,choice2,label"]
         rows += [f"{key},P,cause,A{key},B{key},{label if key == 3 else 0}" for key in range(1, 6)]
-        with pytest.raises(ValueError, match="is {'id': '3'"):
+        with pytest.raises(ValueError, match="got {'id': '3'"):
             load(tmp_path / "d", "\n".join(rows), name="train.csv")
 
     @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ class TestMirror:
             (ITEMS, {"a": "x", "b": 3}, TypeError, "item 1 is 3"),
             (ITEMS, {"a": "x", "b": "Fire! "}, ValueError, "new prompt for"),
             (ITEMS, {"c": "x"}, ValueError, "no item 'c'"),
-            ((ITEMS[0], ITEMS[0]), {"a": "x"}, ValueError, "'a' comes again"),
+            ((ITEMS[0], ITEMS[0]), {"a": "x"}, ValueError, "'a' is repeated"),
             (({**ITEMS[0], "label": 2},), {"a": "x"}, ValueError, "label of 0 or 1 and a new prompt for item 'a'"),
             (({**ITEMS[0], "choices": ["A", "B", "C"]},), {"a": "x"}, ValueError, "two different choices, .* 'C'"),
             (({**ITEMS[0], "choices": ["A", "A"]},), {"a": "x"}, ValueError, "two different choices"),

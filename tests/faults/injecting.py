@@ -196,7 +196,7 @@ def try_case(bench, steps, most=None, faults=FAULTS):
             wrong = ""
             if fault == "full" and code not in (0, 2):
                 wrong = f"exit code {code} on a full disk: {line[:200]}"
-            elif fault == "full" and code == 2 and "it is full" not in line:
+            elif fault == "full" and code == 2 and "disk is full" not in line:
                 wrong = f"another sentence on a full disk: {line[:200]}"
             again, told, _ = bench.run(steps)
             unlike = _difference(whole, bench.left())

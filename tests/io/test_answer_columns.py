@@ -92,7 +92,7 @@ def test_the_option_of_that_question_reads_each_system():
 def test_three_columns_of_one_set_of_values_without_a_heading_are_a_question():
     gold, answers, _ = draw_columns(seed=6, accuracies=(0.8, 0.7))
 
-    with pytest.raises(OptionError, match="holds the labels") as error:
+    with pytest.raises(OptionError, match="column of labels") as error:
         read_predictions({"x1": gold, "x2": answers[0], "x3": answers[1]}, answers_alone=True)
 
     assert error.value.option == ("correct_column",)

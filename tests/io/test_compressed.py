@@ -79,11 +79,11 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
     assert refusal(b"text,label\na,b\n") == damaged
     assert refusal(gzip.compress(TABLE)[:-6]) == damaged
     assert refusal(gzip.compress(b"text,label\na,b,c\n")).endswith(
-        "in each row of FILE, but row 0 has 3; `separator` and `quote` say what stands between and around cells, "
-        "and lines above the heading are to be deleted."
+        "in each row of FILE, but row 0 has 3. Set `separator` and `quote` to the characters between and around cells, "
+        "and delete the lines above the headings."
     )
     monkeypatch.setattr(compressed, "MIN_ALLOWED_BYTES", 10_000)
-    assert "to hold at most 10,000, but it holds more" in refusal(
+    assert "to hold at most 10,000 bytes of data" in refusal(
         gzip.compress(b"text\n" + b"a" * 20_000)
     )
     with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:

@@ -233,8 +233,8 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"target": "7"}, "right choice"),
-        ({"target": "[0, 1]"}, r"one right choice.* item 1 has '\[0, 1\]'"),
+        ({"target": "7"}, "correct choice"),
+        ({"target": "[0, 1]"}, r"(one|the) correct choice.* item 1 has '\[0, 1\]'"),
         ({"arguments": {}}, "the requests"),
         ({"arguments": 5}, "the requests of each item"),
         (
@@ -467,8 +467,8 @@ def test_samples_that_failed_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        (None, "samples in log.json, but it has none"),
-        ([], "samples in log.json, but it has none"),
+        (None, "samples in log.json, but got an empty list"),
+        ([], "samples in log.json, but got an empty list"),
         ([5], "log.json, but sample"),
         (
             [inspected(1, ["x", "y"], "E", "B")],

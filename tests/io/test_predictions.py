@@ -103,7 +103,7 @@ def test_positive_probability_alone():
     ("text", "sentence"),
     [
         ("", "table of predictions"),
-        ("p0,p1,label", "text, but it has none"),
+        ("p0,p1,label", "text, but the table is empty"),
         (
             "a,b\n1,2",
             "such as label",
@@ -122,9 +122,9 @@ def test_positive_probability_alone():
         ),
         (
             "p0,p1,logits,label\n.5,.5,1,1",
-            "p0, p1: choose by `scores`",
+            "p0, p1. Choose with `scores`",
         ),
-        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1: choose by"),
+        ("p0,p1,logit0,logit1,label\n1,1,1,1,1", "but got p0, p1 and logit0, logit1. Choose with"),
         ("p1,p3,label\n.5,.5,1", "numbered from"),
         ("p0,p1,label\n.5,high,1", "holds 'high'"),
         (
@@ -137,7 +137,7 @@ def test_positive_probability_alone():
         ),
         (
             "predictions,label\n1,1\n0,0",
-            "number: predicted",
+            "number. Predicted",
         ),
         (
             "predictions,label\nx,1",
@@ -180,9 +180,9 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
         (
             "run.ods",
-            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, or text of such content, but got run.ods",
+            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, or a text file with such content, but got run.ods",
         ),
-        ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
+        ("run.npz", "Expected plain numpy arrays in run.npz, but the arrays cannot be read."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
         ("run.csv", "Expected utf-16 text in run.csv, but it holds other bytes"),
     ):
@@ -265,7 +265,7 @@ def test_bad_answers(tmp_path, text, sentence):
 
 
 def test_answers_of_different_lengths(tmp_path):
-    with pytest.raises(ValueError, match="as many scores for each item"):
+    with pytest.raises(ValueError, match="same number of scores"):
         answers(tmp_path, '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "a.jsonl")
 
 
@@ -381,7 +381,7 @@ def test_a_released_file_goes_in_as_it_is(tmp_path):
             kind,
         )
         assert (read.ids, read.kind) == (("u0", "u1", "u2"), "top_label")
-    with pytest.raises(ValueError, match="probs: choose by `scores`"):
+    with pytest.raises(ValueError, match="probs. Choose with `scores`"):
         read_predictions(released(tmp_path))
     with pytest.raises(
         ValueError,
@@ -426,7 +426,7 @@ def test_options_name_what_no_name_tells():
         ),
         (
             {"score_columns": "a,a", "label_column": "y"},
-            "each `score_columns` once, but 'a' comes again",
+            "each `score_columns` once, but 'a' is repeated",
         ),
         (
             {"score_columns": "a,b", "label_column": "x"},
@@ -442,7 +442,7 @@ def test_options_name_what_no_name_tells():
         ),
         (
             {"confidence_column": "sure"},
-            "says whether each answer was right .*; name it with `correct_column`",
+            "shows whether each answer is correct .*; name it with `correct_column`",
         ),
         (
             {"confidence_column": "z", "correct_column": "z"},
@@ -477,7 +477,7 @@ def test_every_reader_takes_columns_for_the_same():
     odd = {"p_0": [0.5, 0.1], "p_2": [0.25, 0.1], "p_5": [0.25, 0.8], "label": ["2", "5"]}
     sure = read_confidence({**odd, "confidence": [0.5, 0.8], "correct": [0, 1]})
     assert sure.correct.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="p_2, p_5; `score_columns`"):
+    with pytest.raises(ValueError, match="p_2, p_5. Choose"):
         find_predictions(odd)
     assert find_predictions(odd, score_columns="p_0,p_2,p_5").references.tolist() == [1, 2]
 
@@ -513,7 +513,7 @@ def test_labels_and_columns_of_scores_meet_by_name():
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
     read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
     assert read.references.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="3 names of classes .* but got 2: e, n"):
+    with pytest.raises(ValueError, match="3 class names .* but got 2: e, n"):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n"])
 
 
@@ -546,13 +546,13 @@ def test_confidence_goes_beside_correctness():
         ),
         (
             "answer,confidence,label\nx,.5,X\nX,.5,X\n",
-            "but got 'x' and 'X': `correct_column` says which answers were right",
+            "but got 'x' and 'X'. Mark the correct answers",
         ),
         (
             "answer,confidence,correct\nx,85.5,1\n",
-            "from 0 to 1 in confidence of the text, but got 85.5: where these are percentages",
+            "from 0 to 1 in confidence of the text, but got 85.5. If the scores are percentages",
         ),
-        ("answer,confidence\nx,.5\n", "says whether each answer was right"),
+        ("answer,confidence\nx,.5\n", "shows whether each answer is correct"),
         (
             "answer,confidence,conf,correct\nx,.5,.5,1\n",
             "one column with the confidence in the text, but got confidence and",
@@ -573,7 +573,7 @@ def test_predicted_classes_are_no_scores():
         ({"pred": [0, 1, 0], "label": [0, 1, 1]}, {"score_columns": "pred"}),
         ({"prediction": ["0", "1"], "label": ["0", "1"]}, {"score_columns": "prediction"}),
     ):
-        with pytest.raises(ValueError, match="how confident"):
+        with pytest.raises(ValueError, match="the confidence of the model"):
             find_predictions(columns, **options)
 
 
@@ -587,7 +587,7 @@ def test_predicted_classes_are_no_scores():
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
         (
             "p_0,p_1,label,label\n.9,.1,0,1\n",
-            "used, comes twice",
+            "needed, occurs twice",
         ),
         (
             "p_0,p_1,p_1,label\n.9,.1,.2,0\n",
@@ -680,7 +680,7 @@ def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
         match="'label' of p.parquet",
     ):
         read(p_a=(number, first), p_b=(number, second))
-    with pytest.raises(ValueError, match="3 names of classes .* but got 2: neg, pos"):
+    with pytest.raises(ValueError, match="3 class names .* but got 2: neg, pos"):
         read(probs=(scores, [[0.8, 0.1, 0.1]] * 2))
 
 

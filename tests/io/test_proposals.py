@@ -266,7 +266,7 @@ def test_choices_without_a_right_one_are_told():
     table = datasets.Dataset.from_dict({"question": QUESTIONS, "options": LISTS})
 
     assert resolve(table).doubts == (
-        "No column is taken for the right choices; `label_column` names it.",
+        "No column is used for the correct choices. Name the column with `label_column`.",
     )
 
 

@@ -145,7 +145,7 @@ def test_a_label_of_free_text_is_a_doubt_that_names_the_column_of_classes():
     roles = find_roles({"text": SHORT_TEXTS, "target": TEXTS, "polarity": LABELS})
 
     assert roles.get_column("label") == "target"
-    assert "'polarity' may hold them" in roles.doubts[0]
+    assert "'polarity' may hold the labels" in roles.doubts[0]
     assert "`label_column`" in roles.doubts[0]
 
 
@@ -158,7 +158,7 @@ def test_the_first_row_of_a_table_without_a_heading_proposes_nothing():
 def test_labels_that_are_not_required_are_named_and_not_taken():
     table = datasets.Dataset.from_dict({"text": TEXTS, "x": LABELS})
 
-    with pytest.warns(UserWarning, match="none are read"):
+    with pytest.warns(UserWarning, match="no labels are read"):
         items = open_dataset(table, require_labels=False)
 
     assert "label" not in items.column_names

@@ -171,7 +171,7 @@ def test_marks_around_the_cells_of_a_tsv_are_quotes_where_excel_or_r_wrote_it(tm
 def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
     for name in ("train", "heldout"):
         pd.DataFrame({"text": TEXTS, "label": GOLD}).to_csv(tmp_path / f"{name}.csv", index=False)
-    with pytest.warns(UserWarning, match="tells no split"):
+    with pytest.warns(UserWarning, match="has no split"):
         assert {name: len(rows) for name, rows in open_dataset(tmp_path).items()} == {"train": 7}
     assert "heldout.csv" in " ".join(resolve(tmp_path).doubts)
 
@@ -183,7 +183,7 @@ def test_annotation_tools(tmp_path):
         "label": ["POSITIVE"] * 7,
         "answer": ["accept", "reject"] * 3 + ["accept"],
     }
-    assert "All items of 'label' have one label;" in resolve(accepted).doubts[0]
+    assert "All items of 'label' have the same label." in resolve(accepted).doubts[0]
     chosen = [
         {"text": text, "made": [{"result": [[gold]]}]}
         for text, gold in zip(TEXTS, GOLD, strict=True)
@@ -192,7 +192,7 @@ def test_annotation_tools(tmp_path):
     assert [NAMES[label] for label in opened["label"][:]] == GOLD
     words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
     with pytest.raises(
-        TypeError, match=r'an expression joins lists: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'
+        TypeError, match=r'with an expression: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'
     ):
         open_dataset(words, text_column="tokens")
     assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
@@ -212,7 +212,10 @@ def test_texts_and_labels_that_are_missing_are_said_at_once():
 def test_rows_without_a_label_are_counted():
     """-1 is no label beside 0 and 1, unless it is named one."""
     table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
-    told = "2 rows have no label (-1), and are left out of what needs one; where that is one, `label_names` renames it."
+    told = (
+        "2 rows have no label (-1), and are left out of results that need labels. If one of these "
+        "values is a label, rename it with `label_names`."
+    )
     assert told in resolve(table).doubts
     assert not any(
         "no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts
@@ -281,7 +284,7 @@ def test_several_labels_as_pandas_writes_them(cells):
 
 def test_labels_that_list_others_are_several():
     table = {"text": list("abcd"), "label": ["joy;fear", "joy", "fear;anger", "anger"]}
-    with pytest.raises(OptionError, match="'joy;fear' lists others"):
+    with pytest.raises(OptionError, match="'joy;fear' lists several labels"):
         open_dataset(table)
     assert (
         open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:]
@@ -291,7 +294,7 @@ def test_labels_that_list_others_are_several():
 
 def test_headings_that_come_again_are_told(tmp_path):
     (tmp_path / "joined.csv").write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
-    with pytest.raises(ValueError, match="them: delete"):
+    with pytest.raises(ValueError, match="the headings. Delete"):
         open_dataset(str(tmp_path / "joined.csv"))
     (tmp_path / "text.csv").write_text(
         "text,label\ntext,yes\nb,label\n"
@@ -337,7 +340,7 @@ def test_answers_that_are_none_of_the_labels(tmp_path):
         read_predictions(table)
     expression = re.search(r"such as '([^']+)'", str(told.value))[1]
     assert read_predictions(table, correct_column=expression).references.all()
-    with pytest.warns(UserWarning, match=r"labels fit 0\.0%"):
+    with pytest.warns(UserWarning, match=r"labels match 0\.0%"):
         read_predictions({"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40})
 
 
@@ -358,7 +361,7 @@ def test_a_classlabel_within_a_list_keeps_its_names():
 
 def test_utf_16_without_its_mark_needs_an_encoding(tmp_path):
     (tmp_path / "a.csv").write_bytes("text;label\nÖde;x\nFein;y\n".encode("utf-16-le"))
-    with pytest.raises(OptionError, match="`encoding` says which"):
+    with pytest.raises(OptionError, match="Set `encoding`"):
         open_dataset(tmp_path / "a.csv")
     assert open_dataset(tmp_path / "a.csv", encoding="utf-16-le")["text"][:] == ["Öde", "Fein"]
 
@@ -451,7 +454,7 @@ def test_annotations_and_predictions_are_items_or_predictions(tmp_path, label_st
     )
     assert items.columns["label"] == ("annotations.result.value.choices",)
     assert items.columns["text"] == ("data.text",)
-    assert "predictions for these answers or items" in " ".join(proposed.doubts)
+    assert "predictions to use the answers, or to items" in " ".join(proposed.doubts)
 
 
 def test_the_expression_of_answers_in_lists_of_objects_is_read_again(label_studio):
@@ -481,7 +484,7 @@ def test_several_annotators_vote_if_their_labels_are_named():
     )
 
     assert opened["label"].count(opened.features["label"].str2int("fair")) == 3
-    assert "names one of predictions.result.value.choices, annotations" in " ".join(items.doubts)
+    assert "Choose one of predictions.result.value.choices, annotations" in " ".join(items.doubts)
     assert read.references.sum() == 15
 
 
@@ -626,4 +629,4 @@ def test_a_question_about_labels_names_the_kind_that_answers_would_have():
     # Two columns of 0 and 1 share their values whatever they say.
     flags = {"ref_class": [0, 1, 1, 0] * 3, "hyp_class": [0, 0, 1, 1] * 3}
     textless = resolve(flags)
-    assert "`kind` predictions" in " ".join(textless.doubts)
+    assert "`kind` to predictions" in " ".join(textless.doubts)

@@ -100,7 +100,7 @@ def test_the_numbers_of_the_rows_of_a_data_frame_are_a_column(tmp_path):
 def test_a_heading_above_several_columns_is_refused(tmp_path):
     rows = [["text", "Classes", None], [None, "label", "prediction"], ["Dull", 0, 1]]
 
-    with pytest.raises(ValueError, match="'Classes' stands above several"):
+    with pytest.raises(ValueError, match="'Classes' is above several"):
         read_sheet(tmp_path, rows, ("B1:C1",))
 
 

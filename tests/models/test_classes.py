@@ -292,7 +292,7 @@ def test_a_logit_that_is_no_number_names_its_item(classifier_folder):
             ValueError,
             "`texts`, `text_pairs` and `ids` of one length",
         ),
-        (["good", "bad"], {"ids": ["a", "a"]}, ValueError, "'a' comes again at item 1"),
+        (["good", "bad"], {"ids": ["a", "a"]}, ValueError, "'a' is repeated at item 1"),
         (["good", "bad"], {"ids": ["a"]}, ValueError, "`texts` and `ids` of one length"),
         (["good", "bad"], {"labels": [0]}, ValueError, "`texts` and `labels` of one length"),
         (["good"], {"labels": [2]}, ValueError, "between -1 and 1, but item 0 is 2"),

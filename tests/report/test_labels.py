@@ -144,7 +144,7 @@ def test_numbers_of_labels_with_named_columns_are_refused(tmp_path):
     # The order of columns says nothing about the numbers.
     file = write_predictions(tmp_path, write_numbers_and_columns)
 
-    with pytest.raises(ValueError, match="nothing; `label_names`"):
+    with pytest.raises(ValueError, match="numbers with `label_names`"):
         audit_labels(predictions=file, out=tmp_path / "report")
 
 

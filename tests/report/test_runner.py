@@ -384,7 +384,7 @@ def test_a_model_that_cannot_be_asked_is_refused_before_any_data_is_read(save, t
 
 def test_labels_that_the_model_does_not_know(tiny, rows, tmp_path):
     other = rows.cast_column("label", datasets.ClassLabel(names=["joy", "anger"]))
-    message = r"model \(negative, positive\), but they are joy, anger: say which is which, as in label_names='joy=\?,"
+    message = r"model \(negative, positive\), but they are joy, anger. Rename the labels, as in label_names='joy=\?,"
     with pytest.raises(ValueError, match=message):
         audit(tiny, other, out=tmp_path, **OPTIONS)
     numbers = rows.map(lambda row: {"label": 2 + row["label"]})
@@ -500,7 +500,7 @@ def test_splits_are_chosen_by_their_names_and_labels(rows):
     variants = {"train": rows, "test": rows, "test_hard": rows, "testing": rows}
     assert choose_splits(variants, None, "x") == ["test", "test_hard"]
     assert choose_splits(variants, "test_hard, test", "x") == ["test_hard", "test"]
-    with pytest.raises(ValueError, match="name the one to use"):
+    with pytest.raises(ValueError, match="Choose a split"):
         choose_splits({"train": rows, "more": rows}, None, "x")
 
 

@@ -204,7 +204,7 @@ BAD_FILES = (
         "Expected labels in words in the column 'label' of c.csv, as the columns of scores are 0, 1, but they are 2",
     ),
     ("d.parquet", "no parquet", "Expected a parquet file, but d.parquet cannot be read as one"),
-    ("e.jsonl", "{", "Expected JSON in e.jsonl, but line 1, column 2 cannot be read as such"),
+    ("e.jsonl", "{", "Expected JSON in e.jsonl, but parsing failed at line 1, column 2"),
 )
 
 

@@ -29,7 +29,7 @@ def packed(path):
 
 
 BOMBS = {
-    "line.jsonl.gz": (packed, "to hold at most 200,000,000, but it holds more"),
+    "line.jsonl.gz": (packed, "to hold at most 200,000,000 bytes of data"),
     "rows.csv": (
         lambda path: path.write_text("label\n" + "1\n" * 1_000_001),
         "at most 1,000,000 rows in rows.csv, but it has 1,000,001",

@@ -247,7 +247,7 @@ def take_splits(
             # A label that occurs in one split tells where the numbers of all of them begin.
             used_anywhere=_collect_labels(data.values()),
             first=settings.first_label,
-            terms=MatchTerms(data_name, remedy="first_label says which", rename="label_names"),
+            terms=MatchTerms(data_name, remedy="Set `first_label` to 0 or 1", rename="label_names"),
         )
         class_of = _make_class_table(match)
         label_mapping = label_match or match.in_words

@@ -291,7 +291,7 @@ def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
             array = array.astype(np.float64)
         except OverflowError:
             raise ValueError(
-                f"Expected finite numbers in `{name}`, but one is too large for a float."
+                f"Expected finite numbers in `{name}`, but a value is too large for a float."
             ) from None
     if array.dtype.kind not in "fiu":
         sample = _describe_first_value(array)
@@ -594,7 +594,7 @@ def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
         ValueError: If there are no columns, or numbers are missing in their sequence.
     """
     if not columns:
-        raise ValueError(f"Expected at least one column in `{name}`, but it has none.")
+        raise ValueError(f"Expected at least one column in `{name}`, but got no columns.")
     arrays = []
     for label, column in zip(labels, columns, strict=True):
         arrays.append(_convert_column(label, column, name))

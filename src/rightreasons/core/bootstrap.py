@@ -767,7 +767,10 @@ class _Columns:
         for number, column in enumerate(columns, start=1):
             arrays.append(to_numpy(column, f"column {number}"))
         if not arrays or any(array.ndim == 0 or len(array) == 0 for array in arrays):
-            raise ValueError("Expected columns of at least one item, but one is empty.")
+            raise ValueError(
+                "Expected at least one column, and at least one item in each column, but got no "
+                "items."
+            )
         lengths = [len(array) for array in arrays]
         if len(set(lengths)) > 1:
             text = ", ".join(map(str, lengths))
@@ -830,7 +833,9 @@ def _parse_table(values: Any) -> Floats:
     is_finite = np.isfinite(table).all(axis=1)
     if not is_finite.all():
         row = int(is_finite.argmin())
-        raise ValueError(f"Expected finite numbers in `values`, but row {row} holds another.")
+        raise ValueError(
+            f"Expected finite numbers in `values`, but row {row} holds NaN or infinity."
+        )
     return table
 
 
@@ -843,5 +848,7 @@ def _select_defined(estimate: float, resamples: Floats) -> Floats:
     """
     defined = resamples[np.isfinite(resamples)]
     if not np.isfinite(estimate) or not defined.size:
-        raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
+        raise ValueError(
+            "Expected a statistic that is defined for the items, but its value is undefined."
+        )
     return defined

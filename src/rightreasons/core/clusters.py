@@ -64,8 +64,8 @@ def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     names = to_numpy(clusters, "clusters")
     if names.ndim != 1 or len(names) != n_items:
         raise ValueError(
-            f"Expected `clusters` to name the cluster of each of {n_items} items, "
-            f"but got {len(names)}."
+            f"Expected `clusters` to name the cluster of each of {n_items} items, but got "
+            f"{len(names)} names."
         )
 
     # Tables hold NaN if a name is missing, and NaN is the only value that differs from itself.

@@ -198,7 +198,7 @@ def _connect_dask(options: EngineOptions) -> Iterator[Any]:
             )
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"Expected a dask scheduler at {options.address}, but got none: {error}."
+            f"Expected a dask scheduler at {options.address}, but the connection failed: {error}."
         ) from None
     with client:
         yield client

@@ -178,7 +178,7 @@ def format_error(error: BaseException) -> str:
         >>> format_error(PermissionError(13, "Permission denied", "report/index.html"))
         "Expected access to 'report/index.html', but got: permission denied."
         >>> format_error(OSError(28, "No space left on device", "report/index.html"))[:74]
-        "Expected room on the disk to write 'report/index.html', but it is full: fr"
+        "Expected free space on the disk to write 'report/index.html', but the disk"
         >>> format_error(KeyError("text"))
         "An error inside rightreasons: KeyError: 'text'."
     """
@@ -230,8 +230,8 @@ def _describe_full_disk(error: BaseException) -> str:
     if isinstance(file, (str, os.PathLike)):
         target = f" to write {os.fspath(file)!r}"
     return (
-        f"Expected room on the disk{target}, but it is full: free some, and repeat the same "
-        "command; what was kept is not computed again."
+        f"Expected free space on the disk{target}, but the disk is full. Free some space and "
+        "repeat the same command; stored results are not computed again."
     )
 
 

@@ -109,6 +109,7 @@ def use_hub_or_cache() -> None:
     _status.expires = time.monotonic() + HUB_STATUS_TTL_SECONDS
     if reason:
         warnings.warn(
-            f"{constants.ENDPOINT} cannot be reached ({reason}): what was downloaded before is used.",
+            f"{constants.ENDPOINT} cannot be reached ({reason}). Files that were downloaded "
+            "earlier are used instead.",
             stacklevel=2,
         )

@@ -537,7 +537,8 @@ class _ScoredEvents:
         level = check_fraction(confidence_level, "confidence_level", open_ends=True)
         if flags.all() or not flags.any():
             raise ValueError(
-                "Expected items with the event and items without it, but there is one kind alone."
+                "Expected items with the event and items without the event, but all items are "
+                "of one kind."
             )
         codes = number_clusters(clusters, len(flags))
         return cls(scores=values, events=flags, codes=codes, level=level)

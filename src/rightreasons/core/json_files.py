@@ -47,7 +47,7 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
         >>> parse_json('{"a": }', "a.jsonl", line=7)
         Traceback (most recent call last):
         ...
-        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
+        ValueError: Expected JSON in a.jsonl, but parsing failed at line 7, column 7: Expecting value.
     """
     # Errors of a file of JSON lines name the line.
     location = source
@@ -63,8 +63,8 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
     except json.JSONDecodeError as error:
         error_line = error.lineno if line is None else line
         raise ValueError(
-            f"Expected JSON in {source}, but line {error_line}, column {error.colno} "
-            f"cannot be read as such: {error.msg}."
+            f"Expected JSON in {source}, but parsing failed at line {error_line}, column "
+            f"{error.colno}: {error.msg}."
         ) from None
     except RecursionError:
         raise _make_depth_error(location) from None
@@ -93,12 +93,12 @@ def read_text(file: Path, name: str | None = None) -> str:
         ValueError: If the file is not UTF-8.
     """
     if not file.is_file():
-        raise FileNotFoundError(f"Expected a file at {name or file}, but there is none.")
+        raise FileNotFoundError(f"Expected a file at {name or file}, but there is no such file.")
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(
-            f"Expected text in UTF-8 in {name or file}, but it holds other bytes."
+            f"Expected text in UTF-8 in {name or file}, but some bytes are invalid."
         ) from None
 
 

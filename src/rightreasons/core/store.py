@@ -366,8 +366,8 @@ def lock_folder(folder: Path, activity: str) -> Iterator[None]:
         ...         pass
         Traceback (most recent call last):
         ...
-        ValueError: Expected ... to be free, but another command is writing to it: wait until it \
-ends, or choose another folder.
+        ValueError: Expected ... to be free, but another command is writing to it. Wait until \
+that command ends, or choose another folder.
     """
     from filelock import FileLock, Timeout  # importing it would slow down `--help`
 
@@ -376,8 +376,8 @@ ends, or choose another folder.
         lock.acquire(blocking=False)
     except Timeout:
         raise ValueError(
-            f"Expected {folder} to be free, but another command is {activity}: wait until it ends, "
-            "or choose another folder."
+            f"Expected {folder} to be free, but another command is {activity}. Wait until that "
+            "command ends, or choose another folder."
         ) from None
     except (OSError, NotImplementedError):
         # Some network file systems have no locks, and a folder may be read-only. Refusing to work
@@ -512,7 +512,7 @@ class Records:
         had_manifest = (self.folder / SET_ASIDE / MANIFEST).exists()
         if names and earlier_run is None and not had_manifest:
             raise OptionError(
-                "Expected `out` to be an empty folder or one of an earlier run, but "
+                "Expected `out` to be an empty folder or the folder of an earlier run, but "
                 f"{self.folder} holds other files.",
                 option="out",
             )
@@ -536,7 +536,8 @@ class Records:
         run = _read_manifest(Path(folder))
         if run is None:
             raise ValueError(
-                f"Expected results of an earlier run in {folder}, but it has no whole {MANIFEST}."
+                f"Expected results of an earlier run in {folder}, but {MANIFEST} is missing or "
+                "incomplete."
             )
         return cls(folder, run)
 
@@ -607,7 +608,7 @@ class Records:
                 differences.append(key)
         warn_stored_results(
             f"{self.folder} held results of another run, which differs in "
-            f"{' and '.join(differences)}: they are set aside in {target}."
+            f"{' and '.join(differences)}. These results are set aside in {target}."
         )
 
 
@@ -694,8 +695,8 @@ def set_aside(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         path.rename(target)
         warn_stored_results(
-            f"{path} is computed again, as it is damaged or of another run; what it held is set "
-            f"aside in {target}."
+            f"{path} is computed again, because it is damaged or belongs to another run. The old "
+            f"content is set aside in {target}."
         )
 
 

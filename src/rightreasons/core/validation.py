@@ -386,7 +386,7 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     for index, text in enumerate(texts):
         if text in seen_ids:
             raise ValueError(
-                f"Expected each `{name}` once, but {text!r} comes again at item {index}."
+                f"Expected each `{name}` once, but {text!r} is repeated at item {index}."
             )
         seen_ids.add(text)
     return texts
@@ -1100,8 +1100,9 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
         row = _find_row(index, values, rows)
         value = float(values.reshape(-1)[index])
         raise ValueError(
-            f"Expected probabilities between 0 and 1 in `{name}`, but row {row} holds {value:.6g}; "
-            "divide percentages by 100, and say scores='logits' of raw model outputs."
+            f"Expected probabilities between 0 and 1 in `{name}`, but row {row} holds "
+            f"{value:.6g}. Divide percentages by 100, and set scores='logits' for raw model "
+            "outputs."
         )
     return np.clip(values, 0.0, 1.0)
 

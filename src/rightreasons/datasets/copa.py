@@ -149,9 +149,9 @@ def _parse_item(row: Row, file: str) -> Row:
     )
     if not is_valid:
         raise ValueError(
-            f"Expected items with an id of digits, a premise, a question for its cause or effect, two "
-            f"different alternatives, and which of them is right, in {file}, but one is "
-            f"{format_value(texts)}."
+            "Expected items with an id of digits, a premise, a question about its cause or "
+            "effect, two different alternatives, and the number of the correct alternative in "
+            f"{file}, but got {format_value(texts)}."
         )
     return {**texts, "id": int(texts["id"]), "label": int(texts["label"])}
 
@@ -402,7 +402,8 @@ def read_easy_ids(file: str) -> frozenset[int]:
     subsets = read_json(Path(file))
     if sorted([*subsets["easy"], *subsets["hard"]]) != list(TEST_ITEMS):
         raise ValueError(
-            f"Expected each of the ids 501 to 1000 in 'easy' or 'hard' of {file}, but some are not."
+            f"Expected each of the ids 501 to 1000 once in 'easy' or 'hard' of {file}, but some "
+            "ids are missing or repeated."
         )
     return frozenset(subsets["easy"])
 
@@ -460,6 +461,6 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
         expected_answer = KNOWN_ANSWERS[row["id"]]
         if answer != expected_answer:
             raise ValueError(
-                f"Expected the answer of item {row['id']} in {file} to be {expected_answer!r}, but "
-                f"its label names {answer!r}: the labels seem to count from another number."
+                f"Expected the answer of item {row['id']} in {file} to be {expected_answer!r}, "
+                f"but its label names {answer!r}. The labels may count from another number."
             )

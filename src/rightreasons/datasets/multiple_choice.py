@@ -62,8 +62,8 @@ class MultipleChoiceBuilder(Builder):
         if not has_valid_choices or not has_valid_label:
             raise ValueError(
                 f"Expected {self.N_CHOICES} choices with words in item {item_id!r} of "
-                f"{self.NAME!r}, and the position of the correct one or -1, but got {choices} and "
-                f"{label}."
+                f"{self.NAME!r}, and the position of the correct choice or -1, but got {choices} "
+                f"and {label}."
             )
         # An empty part, such as a missing context, leaves no space in the prompt.
         prompt = " ".join(filter(None, parts))

@@ -121,7 +121,9 @@ def write_benchmark(
         'name: Cooking'
     """
     if not tasks:
-        raise ValueError("Expected items with a correct choice to write, but there are none.")
+        raise ValueError(
+            "Expected at least one item with a correct choice to write, but got no such items."
+        )
     tables = {}
     for task, items in tasks.items():
         rows = [dict(row) for row in items]
@@ -178,9 +180,7 @@ def _check_empty(folder: str | os.PathLike[str]) -> Path:
     # The files of an earlier data set would be published with the new one, without a description.
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
-        raise ValueError(
-            f"Expected an empty folder to write to, but {root} holds something already."
-        )
+        raise ValueError(f"Expected an empty folder to write to, but {root} is not empty.")
     return root
 
 

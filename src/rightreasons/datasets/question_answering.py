@@ -112,7 +112,10 @@ def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterat
             for paragraph in article["paragraphs"]:
                 context: str = paragraph["context"]
                 if not context.strip():
-                    raise ValueError(f"Expected words in each `context` of {location}.")
+                    raise ValueError(
+                        f"Expected words in each `context` of {location}, but a context has no "
+                        "words."
+                    )
                 for question in paragraph["qas"]:
                     yield _parse_question(question, title, context, location)
     except _FORM_ERRORS as error:

@@ -83,7 +83,8 @@ class Source:
         file = Path(file)
         if not file.is_file():
             raise FileNotFoundError(
-                f"Expected a file at {file}, but there is none; it is published at {self.url}."
+                f"Expected a file at {file}, but there is no such file. The file is published at "
+                f"{self.url}."
             )
         # Both are computed before they are compared, as the message names both.
         size = file.stat().st_size
@@ -92,8 +93,8 @@ class Source:
         if self.sha256 is not None and not other_versions and not is_published:
             raise ValueError(
                 f"Expected {file} to be the published file of {self.size} bytes with sha256 "
-                f"{self.sha256}, but found {size} bytes with sha256 {sha256}; "
-                "other_versions=True accepts it."
+                f"{self.sha256}, but found {size} bytes with sha256 {sha256}. Set "
+                "other_versions=True to accept another version."
             )
         return sha256
 

@@ -62,8 +62,8 @@ def make_dataset(table: pa.Table, source_name: str, split: str | None = None) ->
     # The metadata is a part of a parquet file, and may hold anything.
     except Exception as error:
         raise ValueError(
-            f"Expected columns that `datasets` can hold in {source_name}, but it cannot: "
-            f"{short_reason(error)}."
+            f"Expected columns that `datasets` can hold in {source_name}, but the "
+            f"conversion failed: {short_reason(error)}."
         ) from error
 
 
@@ -279,8 +279,8 @@ def make_column(values: Any, name: str, source_name: str) -> pa.Array:
     levels = list_levels(column.type)
     if len(levels) > MAX_NESTING:
         raise ValueError(
-            f"Expected at most {MAX_NESTING} levels in {source_name}, but the column {name!r} is "
-            "nested deeper."
+            f"Expected at most {MAX_NESTING} levels of nesting in {source_name}, but the column "
+            f"{name!r} is nested deeper."
         )
     for fields in levels:
         # Schemas of Arrow end a key at a NUL, so that two keys may become equal.
@@ -310,7 +310,7 @@ def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
         escaped_name = name.encode("ascii", "backslashreplace").decode()
         raise ValueError(
             f"Expected values that a table can hold in the column {escaped_name!r} of "
-            f"{source_name}, but one is none."
+            f"{source_name}, but a value cannot be stored."
         ) from None
 
 

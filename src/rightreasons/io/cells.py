@@ -213,8 +213,8 @@ def _check_decimal_mark(column: Sequence[Any] | NDArray[Any], name: str) -> None
                 break
     if len(examples) == 2:
         raise ValueError(
-            f"Expected one decimal mark, and none of thousands, in column {name!r}, but it holds "
-            f"{' and '.join(examples)}."
+            "Expected numbers with one kind of decimal mark and without thousands separators in "
+            f"column {name!r}, but got {' and '.join(examples)}."
         )
 
 

@@ -35,7 +35,7 @@ Columns: TypeAlias = "Mapping[str, Column]"
 
 # What sentences about several columns repeat.
 _REPEATED_PHRASE = re.compile(
-    ", but its columns are:? .*?(?=; name (?:it|them) with )|, or, as .* column_names=(?=[.])"
+    ", but its columns are:? .*?(?=; name (?:it|them) with )|[.] If the first row .* column_names=(?=[.])"
 )
 # An expression in braces alone keeps its value, such as a list.
 _SINGLE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
@@ -88,8 +88,8 @@ def check_unique_columns(
         # The reader of files marks the second of two equal headings with this prefix.
         if name is not None and AGAIN + name in column_names:
             raise ValueError(
-                f"Expected distinct columns in {source_name}, but {name!r}, which is used, comes "
-                "twice."
+                f"Expected distinct column names in {source_name}, but {name!r}, which is "
+                "needed, occurs twice."
             )
 
 
@@ -211,11 +211,11 @@ def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
         table: The table.
 
     Returns:
-        The end of a sentence with the option that gives headings; "" if no heading is a value.
+        The end of a message with the option that gives headings; "" if no heading is a value.
 
     Example:
         >>> describe_missing_heading({"15923": ["27014", "30681"], "OFF": ["NOT", "OFF"]})
-        ", or, as 'OFF' is a heading and a value of its column, those of a file without a heading with column_names="
+        ". If the first row has values and no headings, as 'OFF' suggests, name all columns with column_names="
         >>> describe_missing_heading({"id": ["27014"], "label": ["NOT"]})
         ''
     """
@@ -228,8 +228,8 @@ def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
         values = map(str, column) if hasattr(column, "type") else column
         if name in values:
             return (
-                f", or, as {name[:60]!r} is a heading and a value of its column, those of a file "
-                "without a heading with column_names="
+                f". If the first row has values and no headings, as {name[:60]!r} suggests, name all "
+                "columns with column_names="
             )
     return ""
 
@@ -615,7 +615,7 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
         remedy = ""
         if isinstance(text, list):
             joined = write_expression(f'{quote_column(column)} | join(" ")')
-            remedy = f"; an expression joins lists: '{joined}'"
+            remedy = f". Join each list with an expression: '{joined}'"
         raise TypeError(
             f"Expected texts in {location}, but row {row} holds {describe_kind(text)}{remedy}."
         )
@@ -624,7 +624,7 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
     # JSON can hold one half of a surrogate pair.
     except UnicodeEncodeError:
         raise ValueError(
-            f"Expected Unicode text in {location}, but it has half a character."
+            f"Expected Unicode text in {location}, but a text contains half of a surrogate pair."
         ) from None
 
 

@@ -170,9 +170,7 @@ def _read_file(path: Path) -> Description:
     # YAML that is nested very deeply ends in a RecursionError.
     except (yaml.YAMLError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(
-            f"Expected YAML in {path}, but it cannot be read as such: {reason}."
-        ) from None
+        raise ValueError(f"Expected valid YAML in {path}, but parsing failed: {reason}.") from None
     is_mapping = isinstance(content, dict)
     if is_mapping:
         _check_files(content, path)
@@ -206,7 +204,8 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
     if {"items", "answers"} <= content.keys():
         if "data" in content:
             raise OptionError(
-                f"Expected `data`, or `items` and `answers`, in {path}, but got all of them.",
+                f"Expected either `data` or both `items` and `answers` in {path}, but got all "
+                "three.",
                 option=("data", "items", "answers"),
             )
         return
@@ -214,8 +213,8 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
     for name, partner in (("items", "answers"), ("answers", "items"), ("join", "items")):
         if name in content:
             raise OptionError(
-                f"Expected `{partner}` next to `{name}` in {path}: items and answers are two files, which are "
-                "joined by their ids.",
+                f"Expected `{partner}` in addition to `{name}` in {path}, because items and "
+                "answers are two files that are joined by their ids.",
                 option=name,
             )
 

@@ -71,8 +71,8 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
     answer_ids = _get_ids(answers, answer_column)
     if len(item_ids.unique()) < len(item_ids):
         raise OptionError(
-            f"Expected each id once in the column {item_column!r} of the items, but one occurs twice: "
-            "`join` names the columns of the ids, as in id=custom_id.",
+            f"Expected distinct ids in the column {item_column!r} of the items, but an id occurs "
+            "twice. Name the columns of the ids with `join`, as in id=custom_id.",
             option="join",
         )
     # For each answer the row of its item, null if there is none.
@@ -180,10 +180,10 @@ def _choose_id_columns(
                 best_score = score
     if best_columns == ("", ""):
         raise OptionError(
-            f"Expected a column of ids that {name_file(files.items)} and "
-            f"{name_file(files.answers)} share, but their columns are "
-            f"{format_list(items.column_names)} and {format_list(answers.column_names)}: `join` "
-            "names it in both, as in id=custom_id.",
+            f"Expected a shared column of ids in {name_file(files.items)} and "
+            f"{name_file(files.answers)}, but their columns are "
+            f"{format_list(items.column_names)} and {format_list(answers.column_names)}. Name "
+            "the column of ids in both files with `join`, as in id=custom_id.",
             option="join",
         )
     return best_columns
@@ -224,7 +224,10 @@ def _warn_of_unmatched(item_ids: pa.Array, answer_ids: pa.Array, item_rows: pa.A
         count = pluralize(len(unmatched), "answer has no item", "answers have no item")
         phrases.append(f"{count} ({_list_examples(unmatched)})")
     if phrases:
-        warnings.warn(f"{', and '.join(phrases)}: they are left out.", stacklevel=3)
+        warnings.warn(
+            f"{', and '.join(phrases)}. Items and answers without a match are left out.",
+            stacklevel=3,
+        )
 
 
 def _list_examples(ids: pa.Array) -> str:

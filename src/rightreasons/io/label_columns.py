@@ -44,8 +44,8 @@ from rightreasons.io.columns import (
 from rightreasons.io.headings import LABEL_HEADINGS, USUAL_HEADINGS
 
 REMEDY = (
-    "label_names= names the classes, or renames labels as in label_names='old=new,…', first_label= "
-    "says where numbers begin, label_column= names another column"
+    "Name the classes with label_names=, or rename labels as in label_names='old=new,…', set "
+    "first_label= to the first number, or choose another column with label_column="
 )
 
 MAX_SHARE_ERROR = 0.01
@@ -274,8 +274,8 @@ def select_single_labels(labels: Column, location: str) -> Column:
         label = unwrap_value(cell)
         if isinstance(label, (dict, list)):
             raise OptionError(
-                f"Expected one label per row in {location}, or shares of classes that add up to 1, but "
-                f"row {row} holds {format_value(cell, 40)}: {MULTI_LABEL_HINT}.",
+                f"Expected one label per row in {location}, or shares of classes that add up to "
+                f"1, but row {row} holds {format_value(cell, 40)}. {MULTI_LABEL_HINT}.",
                 option=MULTI_LABEL_OPTIONS,
             )
         selected.append(label)
@@ -404,8 +404,8 @@ def _refuse_several_marks(cells: Sequence[Any], location: str) -> None:
             n_several += 1
     if n_several:
         raise OptionError(
-            f"Expected one label per row in {location}, but {n_several:,} of {len(cells):,} rows have "
-            f"several: {MULTI_LABEL_HINT}.",
+            f"Expected one label per row in {location}, but {n_several:,} of {len(cells):,} rows "
+            f"have several labels. {MULTI_LABEL_HINT}.",
             option=MULTI_LABEL_OPTIONS,
         )
 

@@ -333,7 +333,7 @@ def _join_events(rows: Sequence[Any], events: Form, file_name: str) -> list[Row]
 def _check_some(samples: Sequence[Row], file_name: str) -> list[Row]:
     # An interrupted run has a head and no sample.
     if not samples:
-        raise ValueError(f"Expected samples in {file_name}, but it has none.")
+        raise ValueError(f"Expected samples in {file_name}, but got an empty file.")
     return list(samples)
 
 

@@ -482,7 +482,7 @@ def select_confident_answers(columns: Mapping[str, Any], log_name: str) -> Mappi
     # An unread answer has no confidence either, and is only counted as unread.
     n_unread = sum(pick < 0 for pick in columns[PICKED])
     warn_of_excluded(n_unread, n_samples, log_name, "have no answer")
-    reason = "tell no log-probability of their answer"
+    reason = "have no log-probability of the answer"
     warn_of_excluded(n_missing - n_unread, n_samples, log_name, reason)
     selected = dict(columns)
     for name in (PICKED, "label", "answer", UNREAD, LACK, UNREAD_REPLY):
@@ -568,8 +568,8 @@ def one_source(kind: str, names: Collection[str], requested: str | None, log_nam
     sources = sorted(names)
     if requested is None and len(sources) > 1:
         raise SeveralSourcesError(
-            f"Expected the answers of one {kind} in {log_name}, but it has those of "
-            f"{format_list(sources)}; name one with `log_filter`.",
+            f"Expected the answers of one {kind} in {log_name}, but got the answers of "
+            f"{format_list(sources)}. Choose one with `log_filter`.",
             kind=kind,
             sources=sources,
             option="log_filter",

@@ -144,7 +144,8 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     # The examples of a suite are of one number of classes.
     if isinstance(scores.table, list):
         raise ValueError(
-            f"Expected as many scores for each item of {source_name}, but the rows differ in length."
+            f"Expected the same number of scores for each item of {source_name}, but the rows "
+            "differ in length."
         )
     return ModelAnswers(
         scores.table,
@@ -237,9 +238,10 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
     # Whether answers are correct says nothing about calibration without a confidence.
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
-            f"Expected the confidence in each answer of {roles.source_name}, in addition to "
-            f"{roles.correct[0]!r}, or scores with labels, but its columns are "
-            f"{format_list(list(roles.columns))}; `confidence_column` or `label_column` names it.",
+            f"Expected a column with the confidence in each answer of {roles.source_name}, in "
+            f"addition to {roles.correct[0]!r}, or a column of labels for the scores, but its "
+            f"columns are {format_list(list(roles.columns))}; name it with `confidence_column` "
+            "or `label_column`.",
             option=("confidence_column", "label_column"),
         )
     return _read_scores_and_labels(roles, with_labels=with_labels)
@@ -260,16 +262,16 @@ def _make_answer_question(roles: PredictionRoles) -> OptionError:
             f"{quote_field(candidates[-1], roles.columns)} == {first_term}"
         )
         return OptionError(
-            f"Expected a heading that says which column holds the labels of {roles.source_name}, but {names} hold "
-            "the same values: `correct_column` compares the answers of a system with the labels, as in "
-            f"'{comparison}'.",
+            f"Expected a heading that identifies the column of labels in {roles.source_name}, "
+            f"but {names} hold the same values. Compare the answers of a system with the labels "
+            f"in `correct_column`, as in '{comparison}'.",
             option="correct_column",
         )
     comparison = write_expression(f"{first_term} == {quote_field(labels[0], roles.columns)}")
     return OptionError(
-        f"Expected one column of answers in {roles.source_name}, but {names} hold the values of {labels[0]!r}, as the "
-        "answers of several systems do: `correct_column` reads those of one, as in "
-        f"'{comparison}'.",
+        f"Expected one column of answers in {roles.source_name}, but {names} hold the values of "
+        f"{labels[0]!r}, as the answers of several systems do. Choose the answers of one system "
+        f"with `correct_column`, as in '{comparison}'.",
         option="correct_column",
     )
 
@@ -415,9 +417,10 @@ def _check_probabilities(roles: PredictionRoles, scores: Scores) -> None:
         return
     if scores.table.min() >= MIN_CONFIDENCE:
         raise OptionError(
-            f"Expected P(class 1) in the column {scores.columns.columns[0]!r} of {roles.source_name}, "
-            f"but none is below 0.5, and {answer!r} holds several classes: name it with "
-            "`confidence_column`, or with `score_columns`.",
+            f"Expected P(class 1) in the column {scores.columns.columns[0]!r} of "
+            f"{roles.source_name}, but no value is below 0.5, and {answer!r} holds several "
+            "classes. Name the column with `confidence_column` if it holds the confidence in "
+            "the answers, and with `score_columns` otherwise.",
             option=("confidence_column", "score_columns"),
         )
 
@@ -509,8 +512,8 @@ def list_label_scores(
     table = predictions.predictions
     if isinstance(table, list) or table.ndim < 2:
         raise ValueError(
-            f"Expected scores of as many labels for each item of {source_name}, but got "
-            f"{format_list(score_columns)}."
+            f"Expected scores of the same number of labels for each item of {source_name}, but "
+            f"got {format_list(score_columns)}."
         )
     if len(score_columns) > 1:
         classes = tuple(parse_class_column(name)[1] for name in score_columns)

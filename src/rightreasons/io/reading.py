@@ -328,8 +328,8 @@ def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
     labels: list[Any] = file.read_text("utf-8").split()
     if len(labels) != table.num_rows:
         raise ValueError(
-            f"Expected a label in {file} for each of the {table.num_rows:,} items of {path.name}, "
-            f"but it has {len(labels):,}."
+            f"Expected a label in {file} for each of the {table.num_rows:,} items of "
+            f"{path.name}, but got {len(labels):,} labels."
         )
     # Labels are numbers of choices, with -1 for none, or else words.
     if all(label.removeprefix("-").isdecimal() for label in labels):
@@ -370,7 +370,8 @@ def _download(address: str) -> Iterator[Path]:
             ) from error
         if path.stat().st_size > MAX_DOWNLOAD_BYTES:
             raise ValueError(
-                f"Expected at most {MAX_DOWNLOAD_BYTES:,} bytes at {address}, but there are more."
+                f"Expected at most {MAX_DOWNLOAD_BYTES:,} bytes at {address}, but the file is "
+                "larger."
             )
         yield path
 

@@ -270,7 +270,8 @@ def _describe_textless_table(kind: str, columns: Columns) -> str:
     if contents.list_texts(contents):
         return ""
     return (
-        "No column holds texts: if these are answers or scores of a model, say `kind` predictions."
+        "No column holds texts. If the table holds answers or scores of a model, set `kind` to "
+        "predictions."
     )
 
 
@@ -289,7 +290,10 @@ def _describe_answers(columns: Columns, table_name: str) -> str:
     if not roles.answer_candidates:
         return ""
     names = format_list(list(map(repr, roles.answer_candidates)))
-    return f"{names} hold the same values: if some of them are answers of a model, say `kind` predictions."
+    return (
+        f"{names} hold the same values. If some of these columns are answers of a model, set "
+        "`kind` to predictions."
+    )
 
 
 def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
@@ -308,8 +312,8 @@ def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
     if not texts:
         return ""
     return (
-        f"The texts of {texts[0]!r} may be items of another model as well: `kind` settles it, predictions "
-        "for these answers or items for the texts and their labels."
+        f"The texts of {texts[0]!r} may also be items for another model. Set `kind` to "
+        "predictions to use the answers, or to items to use the texts and their labels."
     )
 
 
@@ -355,10 +359,12 @@ def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
     remedy = ""
     # An empty cell has no name that could be replaced.
     if any(row.value for row in unlabeled):
-        remedy = "; where that is one, `label_names` renames it"
-    return [
-        f"{n_rows:,} rows have no label ({format_list(values)}), and are left out of what needs one{remedy}."
-    ]
+        remedy = ". If one of these values is a label, rename it with `label_names`"
+    doubt = (
+        f"{n_rows:,} rows have no label ({format_list(values)}), and are left out of results that "
+        f"need labels{remedy}."
+    )
+    return [doubt]
 
 
 def _find_kind(
@@ -661,7 +667,7 @@ def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]
     candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
     ordered = list(dict.fromkeys(candidates))
     return [
-        f"No column is taken for the labels; `label_column` names one of {format_list(ordered)}."
+        f"No column is used as labels. Choose one of {format_list(ordered)} with `label_column`."
     ]
 
 
@@ -678,8 +684,8 @@ def _describe_marks(columns: Sequence[str]) -> str:
     members = ", ".join(entries)
     expression = write_expression(f"{{{members}}}")
     return (
-        f"No column is taken for the labels, but each row has a 1 in one of {format_list(columns)}: "
-        f"`label_column` reads them, as in '{expression}'."
+        f"No column is used as labels, but each row has a 1 in one of {format_list(columns)}. "
+        f"Read these columns with `label_column`, as in '{expression}'."
     )
 
 
@@ -701,13 +707,14 @@ def _describe_label_doubts(
         alternatives.remove(column)
     if alternatives and label.source == "heading":
         doubts.append(
-            f"The column {column!r} is taken for the labels; {', '.join(alternatives)} may be meant "
-            "instead."
+            f"The column {column!r} is used as labels, but {', '.join(alternatives)} may hold "
+            "the labels instead."
         )
     labels = {row.label for row in mapping if row.label}
     if len(labels) == 1:
         doubts.append(
-            f"All items of {column!r} have one label; `label_column` names another column."
+            f"All items of {column!r} have the same label. Choose another column with "
+            "`label_column`."
         )
     return doubts
 
@@ -731,7 +738,7 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
     table, form = find_choice_form(first_table, options, table_name)
     columns = {"prompt": form.prompt, "choices": form.choices}
     if form.label is None:
-        doubt = "No column is taken for the right choices; `label_column` names it."
+        doubt = "No column is used for the correct choices. Name the column with `label_column`."
         return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
     columns["label"] = (form.label,)
     return {
@@ -884,7 +891,7 @@ def _describe_order(mapping: Sequence[LabelRow], label_names: Sequence[str] | No
         is_by_order = row.rule.startswith(BY_NUMBER) and row.value != row.label
         # Names such as LABEL_1 say their number themselves.
         if is_by_order and "say it" not in row.rule:
-            return ["Numbers became classes by their order: check the table of labels."]
+            return ["Numbers were assigned to classes by their order. Check the table of labels."]
     return []
 
 

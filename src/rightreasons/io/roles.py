@@ -343,9 +343,9 @@ class _TextRoleFinder:
         if alternatives and content is not None and content.is_constant:
             n_texts = self.contents[alternatives[0]].n_values
             self.doubts.append(
-                f"All rows of {column!r}, which is taken for the texts by its heading, hold one text, and "
-                f"{alternatives[0]!r} holds {n_texts:,} texts: `text_column` names the column "
-                "that the model reads."
+                f"The column {column!r}, which is chosen for the texts by its heading, holds the "
+                f"same text in all rows, and {alternatives[0]!r} holds {n_texts:,} texts. Name "
+                "the column that the model reads with `text_column`."
             )
         self._doubt_single_texts(column, alternatives)
         runner_up = _get_first((*headings[1:], *alternatives))
@@ -367,8 +367,8 @@ class _TextRoleFinder:
             # "textual" is another word than "text".
             if ending != name and not ending[:1].isalpha():
                 self.doubts.append(
-                    f"The column {name!r} holds texts as well, and is not read: `text_pair_column` names the second "
-                    "texts of pairs."
+                    f"The column {name!r} also holds texts, but is not read. If it holds the "
+                    "second texts of pairs, name it with `text_pair_column`."
                 )
 
     def _propose_texts(self, candidates: Sequence[str]) -> tuple[Role, ...]:
@@ -402,9 +402,9 @@ class _TextRoleFinder:
                 return self._propose_pair(texts)
         # Of three columns, the longest texts may be answers or explanations.
         raise OptionError(
-            f"Expected a heading that says which column holds the texts in {self.source_name}, but "
-            f"{_quote_names(texts)} all hold texts; name it with text_column=, and the second texts "
-            "of pairs with text_pair_column=.",
+            f"Expected a heading that identifies the column of texts in {self.source_name}, but "
+            f"{_quote_names(texts)} all hold texts. Name the column with text_column=, and the "
+            "second texts of pairs with text_pair_column=.",
             option=("text_column", "text_pair_column"),
         )
 
@@ -451,9 +451,10 @@ class _TextRoleFinder:
         if not choices or self.options.label_column is not None:
             return
         raise OptionError(
-            "Expected a heading that says which columns hold the questions and the choices in "
-            f"{self.source_name}, or the texts to classify, but {_quote_names(choices)} may hold choices; "
-            "name them with prompt_column= and choices_column=, or the texts with text_column=.",
+            "Expected headings that identify the questions and the choices in "
+            f"{self.source_name}, or the texts to classify, but {_quote_names(choices)} may hold "
+            "choices. Name the columns with prompt_column= and choices_column=, or the column "
+            "of texts with text_column=.",
             option=("prompt_column", "choices_column", "text_column"),
         )
 
@@ -471,11 +472,11 @@ class _TextRoleFinder:
         if content is not None and has_texts and 2 * content.n_values > content.n_rows:
             alternative = ""
             if classes:
-                alternative = f"; {_quote_names(classes)} may hold them"
+                alternative = f", and {_quote_names(classes)} may hold the labels"
             self.doubts.append(
-                f"The column {column!r}, which is taken for the labels by its heading, holds texts "
-                f"({content.n_values:,} different ones in {content.n_rows:,} rows){alternative}: `label_column` "
-                "names the column of the labels."
+                f"The column {column!r}, which is taken for the labels by its heading, holds "
+                f"texts ({content.n_values:,} different ones in {content.n_rows:,} "
+                f"rows){alternative}. Name the column of the labels with `label_column`."
             )
         elif content is not None:
             self._doubt_labels(column, classes)
@@ -499,8 +500,9 @@ class _TextRoleFinder:
             lacks_values = shared < values[answers]
             if shared and lacks_values and values[answers] <= values[name]:
                 self.doubts.append(
-                    f"The column {column!r} is taken for the labels by its heading, but {name!r}, and not "
-                    f"{column!r}, has all values of {answers!r}: `label_column` names the column of the labels."
+                    f"The column {column!r} is taken for the labels by its heading, but "
+                    f"{name!r}, and not {column!r}, has all values of {answers!r}. Name the "
+                    "column of the labels with `label_column`."
                 )
                 return
 
@@ -531,8 +533,9 @@ class _TextRoleFinder:
         if not self.takes_proposals:
             # Data without labels is audited as such, rather than by a column that merely fits.
             self.doubts.append(
-                f"No heading says which column holds the labels, so that none are read; {column!r} may hold them, "
-                f"{reason}: `label_column` names it."
+                "No heading identifies the column of labels, so no labels are read. The column "
+                f"{column!r} may hold the labels, because it is {reason}. If so, name the column "
+                "with `label_column`."
             )
             return ()
         alternatives = _drop_name(classes, column)

@@ -70,8 +70,8 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
             rows.append(row)
     if not rows:
         raise ValueError(
-            f"Expected `where` to hold for some rows, but {condition!r} holds for none of "
-            f"{len(data):,}{_describe_first_row(expression, data)}."
+            f"Expected at least one row that meets the condition in `where`, but {condition!r} "
+            f"holds for none of the {len(data):,} rows{_describe_first_row(expression, data)}."
         )
     return data.select(rows)
 
@@ -94,4 +94,4 @@ def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
             cells.append(f"{name} = {format_value(data[0][name], MAX_CELL_CHARACTERS)}")
     if not cells:
         return ""
-    return f"; the first one has {format_list(cells)}"
+    return f"; the first row has {format_list(cells)}"

@@ -80,7 +80,7 @@ def list_values(source: Any, column: str) -> list[Any]:
         values |= dict.fromkeys(get_values(data, column))
     if not 1 < len(values) <= MAX_ARMS:
         raise OptionError(
-            f"Expected a column of 2 to {MAX_ARMS} values in `by`, but {column!r} has "
+            f"Expected a column with 2 to {MAX_ARMS} distinct values in `by`, but {column!r} has "
             f"{len(values):,}.",
             option="by",
         )

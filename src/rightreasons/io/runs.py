@@ -84,8 +84,8 @@ def _read_choices(file: Path, names: Sequence[str]) -> Integers:
     if stored.ids is None:
         if len(choices) != len(names):
             raise ValueError(
-                f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, "
-                f"but got {len(choices):,} rows."
+                f"Expected one row for each of the {len(names):,} items in {file.name}, or a "
+                f"column `id`, but got {len(choices):,} rows."
             )
         return choices
 
@@ -96,7 +96,7 @@ def _read_choices(file: Path, names: Sequence[str]) -> Integers:
     if missing:
         raise ValueError(
             f"Expected an answer to each item in {file.name}, but {len(missing):,} of "
-            f"{len(names):,} have none, such as {missing[0]!r}."
+            f"{len(names):,} items have no answer, such as {missing[0]!r}."
         )
     return np.array([choice_by_id[name] for name in names], dtype=np.int64)
 

@@ -64,8 +64,8 @@ def choose_split(
     candidates = [name for name in dict.fromkeys(names) if name in splits]
     if not candidates:
         raise OptionError(
-            f"Expected a split of {source_name} that is called one of {', '.join(preferred)}, but its "
-            f"splits are {', '.join(splits)}: name the one to use with `split`.",
+            f"Expected a split of {source_name} named one of {', '.join(preferred)}, but its "
+            f"splits are {', '.join(splits)}. Choose a split with `split`.",
             option="split",
         )
     # Public test splits often come without labels.

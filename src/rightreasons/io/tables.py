@@ -216,9 +216,9 @@ def _check_no_choices(parts: Parts, label_column: str | None, source_name: str) 
         if form is not None:
             raise OptionError(
                 f"Expected texts to classify in {source_name}, but its columns "
-                f"{', '.join((*form.prompt, *form.choices))} are those of multiple choice, which "
-                "is for multiple-choice and causal language models; text_column= names a column "
-                "of texts.",
+                f"{', '.join((*form.prompt, *form.choices))} are multiple choice, which needs a "
+                "multiple-choice or causal language model. Name a column of texts with "
+                "text_column=.",
                 option="text_column",
             )
 
@@ -246,12 +246,12 @@ def _find_rows_with_words(
         if is_empty.any() and not accepts_empty:
             raise OptionError(
                 f"Expected a text in each row of the column {column!r} of {source_name}, but row "
-                f"{is_empty.argmax()} is empty; `drop_empty` leaves such rows out.",
+                f"{is_empty.argmax()} is empty. Exclude empty rows with `drop_empty`.",
                 option="drop_empty",
             )
         has_words &= ~is_empty
     if not has_words.any():
-        raise ValueError(f"Expected at least one text in {source_name}, but there is none.")
+        raise ValueError(f"Expected at least one text in {source_name}, but got no texts.")
     return np.flatnonzero(has_words)
 
 
@@ -660,7 +660,9 @@ def open_questions(
         if answers is not None and answers["text"]:
             answered_rows.append(row)
     if not answered_rows:
-        raise ValueError(f"Expected questions with answers in {name}, but there is none.")
+        raise ValueError(
+            f"Expected questions with answers in {name}, but no question has an answer."
+        )
     return limit_items(rows.select(answered_rows), limit, seed)
 
 
@@ -696,7 +698,8 @@ def _select_question_split(parts: Parts, split: str | None, source_name: str) ->
         return parts[""]
     if split is None and len(parts) > 1:
         raise OptionError(
-            f"Expected `split` for {source_name}, which has the splits {', '.join(parts)}.",
+            f"Expected a value of `split` for {source_name}, but got no split. The splits are "
+            f"{', '.join(parts)}.",
             option="split",
         )
     return parts[choose_split(parts, split, source_name=source_name, takes_any=True)]
@@ -856,7 +859,7 @@ def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) 
         table = parts[""]
         if split not in (None, table.split):
             raise ValueError(
-                f"Expected a split {split!r} of {source_name}, but it is one table without splits."
+                f"Expected a split {split!r} of {source_name}, but the table has no splits."
             )
         return make(table, "")
     if split is not None:

@@ -364,7 +364,7 @@ def _group_rows(rows: list[list[int]], size: int) -> list[Any]:
 def _read_label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
     """Read labels by name, so that data sets may number the same classes differently."""
     tables = {name: (dataset.with_format(None), "label")}
-    remedy = "cast it to a ClassLabel"
+    remedy = "Cast the column to a ClassLabel"
     return read_labels(tables, label_names, None, f"`{name}`", remedy=remedy)[name]
 
 

@@ -79,7 +79,7 @@ def test_draws_depend_on_the_item_and_the_seed_alone():
     assert draw_source_name("a", "Why?", seed=3) == draw_source_name("a", "How?", seed=3)
     name = draw_source_name("a", "Why?", seed=3)
     assert draw_source_name("a", f"Why, {name}?", seed=3) != name
-    with pytest.raises(ValueError, match="names of the sources"):
+    with pytest.raises(ValueError, match="names of all sources"):
         draw_source_name("a", " ".join(NAMES))
     assert {draw_hint("a", 4, {0}, seed) for seed in range(30)} == {1, 2, 3}
 

@@ -291,7 +291,7 @@ def test_a_pickle_is_opened_by_no_path_and_converted_by_a_command(checklist, tmp
         "code": a_test(checklist, "MFT", [("r", "s")], e.single(own_function)),
     }
     path = saved(checklist, tmp_path / "mine.pkl", tests)
-    with pytest.raises(ValueError, match="`rightreasons suite convert` reads"):
+    with pytest.raises(ValueError, match="with `rightreasons suite convert`"):
         open_suite(path)
     out = tmp_path / "mine.jsonl"
     said = run(capsys, "suite", "convert", path, out, "--text-columns", "context,question")

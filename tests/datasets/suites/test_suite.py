@@ -94,9 +94,9 @@ def test_table_lays_cases_end_to_end():
             {"expectation": {"name": "invariant"}, "cases": (Case("a", (("x",),)),)},
             "functionality 'negation'",
         ),
-        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry in `labels`"),
+        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry per example"),
         ({"cases": (Case("a", (("x", "y"),)),)}, "Expected examples of 1 texts in case 'a'"),
-        ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
+        ({"cases": (CASES[0], CASES[0])}, "once, but 'a' is repeated"),
         ({"expectation": {}}, "to have a name"),
         ({"expectation": "name"}, "to have a name"),
         (
@@ -151,7 +151,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(ValueError, match="in line 2"):
         Suite.read(path)
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n{oops\n')
-    with pytest.raises(ValueError, match="bad.jsonl, but line 2"):
+    with pytest.raises(ValueError, match="bad.jsonl, but .* line 2"):
         Suite.read(path)
 
 
@@ -192,7 +192,7 @@ def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
     with pytest.raises(
         ValueError,
-        match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing, wrong or unknown",
+        match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing, invalid or unknown",
     ):
         Suite.read(path)
 
@@ -232,7 +232,7 @@ def test_unknown_keys_are_told(tmp_path):
         path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
         with pytest.raises(
             ValueError,
-            match="line 2 of .*bad.jsonl, but '.*(lexicons|label)' is missing, wrong or unknown",
+            match="line 2 of .*bad.jsonl, but '.*(lexicons|label)' is missing, invalid or unknown",
         ):
             Suite.read(path)
 
@@ -422,7 +422,7 @@ def test_other_ways_out_are_refused():
         load_plain(b"Pid\n.")
     with pytest.raises(ValueError, match="instruction EXT1"):
         load_plain(b"\x80\x02\x82\x01.")
-    with pytest.raises(ValueError, match="memo has holes"):
+    with pytest.raises(ValueError, match="memo has missing entries"):
         load_plain(b"\x80\x02]r\xff\xff\xff\x7f.")
     with pytest.raises(ValueError, match="at most 3 bytes"):
         load_plain(pickle.dumps("a long text"), max_bytes=3)

@@ -35,8 +35,8 @@ def suggest_class_order(
     Example:
         >>> scores = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
         >>> suggest_class_order(scores, np.array([1, 0] * 20), ["bad", "good"])
-        'The labels fit 0.0% of the answers as they are taken (0 is bad, 1 is good), but in the other order (0 is \
-good, 1 is bad) it would be 100.0%: check which is which.'
+        'The labels match 0.0% of the answers in the current order of the classes (0 is bad, 1 is good), but would \
+match 100.0% in the other order (0 is good, 1 is bad). Check the order of the classes.'
     """
     from scipy.special import bdtr, bdtrc
 
@@ -63,9 +63,9 @@ good, 1 is bad) it would be 100.0%: check which is which.'
     best_order = _describe_order(class_names, order.tolist())
     alternative = "the other order" if n_classes == 2 else "another order"
     return (
-        f"The labels fit {n_correct / n_items:.1%} of the answers as they are taken "
-        f"({given_order}), but in {alternative} ({best_order}) it would be "
-        f"{n_correct_reordered / n_items:.1%}: check which is which."
+        f"The labels match {n_correct / n_items:.1%} of the answers in the current order of the "
+        f"classes ({given_order}), but would match {n_correct_reordered / n_items:.1%} in "
+        f"{alternative} ({best_order}). Check the order of the classes."
     )
 
 

@@ -148,8 +148,8 @@ def _find_numbered_classes(
     if start is None and max(occurring) <= n_classes:
         doubt = describe_ambiguous_offset(occurring, n_classes, values.remedy)
         raise ValueError(
-            f"Expected labels in {values.source} that are beyond doubt numbers of the classes "
-            f"{format_list(known_names)}, but they are {format_list(sorted(occurring))}{doubt}."
+            f"Expected unambiguous numbers of the classes {format_list(known_names)} as labels "
+            f"in {values.source}, but got {format_list(sorted(occurring))}{doubt}."
         )
     # Numbers beyond the classes are an error wherever they begin.
     start = start or 0
@@ -200,8 +200,9 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
         shown_numbers = format_list(sorted(set(numbers.values())))
         raise OptionError(
             f"Expected labels in words in {values.source}, as the columns of scores are "
-            f"{format_list(known_names)}, but they are {shown_numbers}: the order of columns says "
-            "nothing; `label_names` gives the names in the order of the numbers.",
+            f"{format_list(known_names)}, but got {shown_numbers}. The order of the columns does "
+            "not define the order of the numbers. List the names in the order of the numbers "
+            "with `label_names`.",
             option="label_names",
         )
     id_by_text = {}

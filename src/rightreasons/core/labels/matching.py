@@ -128,13 +128,13 @@ class _Matching:
         terms = self.terms
         used_names = self.get_names(self.used)
         if terms.rename and used_names and not problem:
-            advice = ""
+            advice = "Rename"
             # More labels than classes can't be renamed one by one.
             if len(used_names) > len(self.classes):
-                advice = "leave out the rows of any other label, or "
+                advice = "Leave out the rows with other labels, or rename"
             renaming = describe_renaming(used_names, self.classes)
             example = f"{terms.rename}='{renaming}'"
-            problem = f": {advice}say which is which, as in {example}"
+            problem = f". {advice} the labels, as in {example}"
         return OptionError(
             f"Expected the labels of {terms.source} to be among those of {terms.target} "
             f"({format_list(self.classes)}), but they are {format_list(used_names)}{problem}.",

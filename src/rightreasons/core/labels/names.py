@@ -184,5 +184,5 @@ def format_label(value: Any) -> str:
 
 
 def format_remedy(remedy: str) -> str:
-    """Return the end of a sentence that says what a person can do; "" if nothing is known."""
-    return f": {remedy}" if remedy else ""
+    """Return the sentence, without its full stop, that says what a person can do; "" if nothing is known."""
+    return f". {remedy}" if remedy else ""

@@ -92,7 +92,7 @@ def _check_numbers(values: LabelValues) -> None:
         remedy = values.remedy
         # A fraction is a score or a grade, which has no classes.
         if "." in label.text:
-            remedy = "a regression has no classes, but an expression makes some"
+            remedy = "A regression has no classes, but an expression can assign some"
         raise ValueError(
             f"Expected class labels (whole numbers from 0, or names) in {label.column}, but "
             f"{values.describe_row(label)}{format_remedy(remedy)}."
@@ -190,5 +190,5 @@ def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
             raise values.make_refusal(
                 expected=f"one label per row in {values.label_by_text[word].column}",
                 words=[word],
-                problem=f"{format_label(word)} lists others",
+                problem=f"{format_label(word)} lists several labels",
             )

@@ -168,13 +168,10 @@ def describe_ambiguous_offset(numbers: Set[int], n_classes: int, remedy: str) ->
         remedy: What a person can do; "" if nothing is known.
 
     Returns:
-        Words to append to the sentence; "" if a number is beyond the classes, which is an error
+        Words to append to the sentence, and the remedy; "" if a number is beyond the classes, which is an error
         wherever numbers begin.
     """
     if max(numbers) > n_classes:
         return ""
     missing = "0" if min(numbers) == 1 else "0 or 1"
-    return (
-        ", and whether these count from 0 or from 1 is in doubt, as there is no "
-        f"{missing}{format_remedy(remedy)}"
-    )
+    return f", which may count from 0 or from 1, as there is no {missing}{format_remedy(remedy)}"

@@ -28,8 +28,8 @@ LABEL_SEPARATOR = re.compile(r"\s*[,;|]\s*")
 """Separator of several labels in one text."""
 
 MULTI_LABEL_HINT = (
-    "of several labels per item, target=all asks about each, "
-    "label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
+    "For items with several labels, audit each label with target=all, or a single label with "
+    "label_column='{{ COLUMN | whether(\"LABEL\") }}'"
 )
 """What a person can do about several labels per item."""
 
@@ -141,7 +141,7 @@ class LabelValues:
         has_lists = any(len(LABEL_SEPARATOR.split(word)) > 1 for word in words)
         if has_lists:
             return OptionError(
-                f"Expected {expected}, but {problem}: {MULTI_LABEL_HINT}.",
+                f"Expected {expected}, but {problem}. {MULTI_LABEL_HINT}.",
                 option=MULTI_LABEL_OPTIONS,
             )
         return OptionError(
@@ -222,10 +222,10 @@ def _check_marks(
         is_unnamed_hyphen = mark.text == NO_GOLD_LABEL and not has_known_names
         if label.number == 1 or is_unnamed_hyphen:
             raise ValueError(
-                f"Expected more labels in {mark.column} than {format_label(text)} alone, but the "
-                f"only other value is {mark.text}, which marks an item without a label unless "
-                f"`label_names` renames it, as in {mark.text}=0,{text}=1"
-                f"{format_remedy(values.remedy)}."
+                f"Expected at least two labels in {mark.column}, but the only values are "
+                f"{format_label(text)} and {mark.text}, which marks an item without a label. If "
+                f"{mark.text} is a label, rename it with `label_names`, as in "
+                f"{mark.text}=0,{text}=1{format_remedy(values.remedy)}."
             )
 
 

@@ -201,7 +201,8 @@ def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_publi
     if is_comparable and n_matches != issue.count:
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} items of split {split!r}, "
-            f"but it is in {n_matches}: correct the table, or turn it off by known_issues=False.",
+            f"but found the issue in {n_matches}. Correct the table, or turn off known issues "
+            "with known_issues=False.",
             option=OPTION,
         )
 

@@ -176,7 +176,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
         content = yaml.safe_load(read_text(file))
     except yaml.YAMLError as error:
         raise OptionError(
-            f"Expected a table of known issues in {file}, but it is no valid YAML: "
+            f"Expected a table of known issues in {file}, but the file is not valid YAML: "
             f"{' '.join(str(error).split())[:200]}.",
             option=OPTION,
         ) from error
@@ -184,7 +184,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
     entries = content.get("issues") if isinstance(content, Mapping) else content
     if not isinstance(entries, list) or not entries:
         raise OptionError(
-            f"Expected a list of known issues in {file}, but it has none.", option=OPTION
+            f"Expected a list of known issues in {file}, but got no issues.", option=OPTION
         )
 
     issues = []
@@ -216,11 +216,11 @@ def _parse_issue(entry: Any, location: str) -> Issue:
     # The types of the fields do not express these two conditions.
     if issue.rule is not None and len(issue.rule) != 1:
         raise OptionError(
-            f"Expected one rule in {location}, but it has {len(issue.rule)}.", option=OPTION
+            f"Expected one rule in {location}, but got {len(issue.rule)} rules.", option=OPTION
         )
     if issue.action == "relabel" and not issue.to:
         raise OptionError(
-            f"Expected the new label as `to` in {location}, but it has none.", option=OPTION
+            f"Expected the new label as `to` in {location}, but `to` is missing.", option=OPTION
         )
     return issue
 

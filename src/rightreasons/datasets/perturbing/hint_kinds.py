@@ -99,7 +99,8 @@ def draw_source_name(item_id: str, question: str, *, seed: int = 0) -> str:
         if name.casefold() not in words:
             return name
     raise ValueError(
-        f"Expected a question without the names of the sources, but item {item_id!r} has them all."
+        f"Expected at least one source whose name is not in the question, but item {item_id!r} "
+        "contains the names of all sources."
     )
 
 

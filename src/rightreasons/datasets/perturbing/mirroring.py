@@ -177,7 +177,8 @@ def check_mirrored(rows: Sequence[Row]) -> None:
 
 def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
     return ValueError(
-        f"Expected a {missing} item for the {present} one of source {key!r}, but there is none."
+        f"Expected a {missing} item for the {present} item of source {key!r}, but there is no "
+        "such item."
     )
 
 

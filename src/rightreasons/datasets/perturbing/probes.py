@@ -332,8 +332,8 @@ class Perturber:
                     pseudo_label=label,
                 )
         raise ValueError(
-            f"Expected another prompt to borrow for item {item_id!r}, "
-            f"but no item of the pool of {len(pool)} has one."
+            f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of "
+            f"{len(pool)} has a different prompt."
         )
 
     def _no_right_answer(

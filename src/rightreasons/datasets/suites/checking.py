@@ -92,8 +92,8 @@ def _check_cases_suit(functionality: Functionality, location: str) -> None:
     has_answer = spec.get("value") is not None or _has_labels(functionality.cases)
     if needs_labels and not has_answer:
         raise ValueError(
-            f"Expected labels in {location}, or a `value` in its expectation 'equal', "
-            "but there is neither."
+            f"Expected labels in {location}, or a `value` in its expectation 'equal', but got "
+            "neither."
         )
 
 
@@ -128,8 +128,8 @@ def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[s
     has_all_texts = all(len(texts) == n_texts for texts in case.examples)
     if not is_aligned or not has_all_texts:
         raise ValueError(
-            f"Expected examples of {n_texts} texts in {location}, each with one entry in `labels` "
-            f"and in `meta` where there are any, but got {format_value(case)}."
+            f"Expected examples of {n_texts} texts in {location}, and one entry per example in "
+            f"`labels` and `meta` if present, but got {format_value(case)}."
         )
     for label in case.labels or ():
         if label is not None:
@@ -154,7 +154,10 @@ def _check_label(label: object, location: str, label_names: Sequence[str] | None
         raise TypeError(f"Expected whole numbers or texts as labels, but {location} has {value}.")
     # -1 is the label of an example without one, also in a suite that names its labels.
     if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
-        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {location} has one beyond.")
+        raise ValueError(
+            f"Expected labels from -1 to {MAX_LABEL}, but {location} has a label outside this "
+            "range."
+        )
     if label_names is None:
         return
     if not isinstance(label, int) or label >= len(label_names):

@@ -237,8 +237,8 @@ def _check_count(
     if is_published and issue.count is not None and issue.count != len(matches):
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} cases of "
-            f"{functionality.name!r}, but it is in {len(matches)}: correct the table, or turn it "
-            "off by known_issues=False.",
+            f"{functionality.name!r}, but found the issue in {len(matches)}. Correct the table, "
+            "or turn off known issues with known_issues=False.",
             option=OPTION,
         )
 

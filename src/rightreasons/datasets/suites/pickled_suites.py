@@ -260,8 +260,8 @@ def _parse_test(
     has_names = isinstance(name, str) and isinstance(capability, str)
     if not state or kind not in TEST_TYPES or not has_names:
         raise ValueError(
-            f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR with "
-            f"texts as name and capability, but {format_value(name)} is none."
+            f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR "
+            f"with texts as name and capability, but {format_value(name)} is not such a test."
         )
     return PickledTest(name=name, kind=kind, capability=capability, state=state, plain=plain)
 

@@ -159,7 +159,7 @@ def _check_instructions(content: bytes) -> None:
         # A PUT stores a value in the memo, a list. An index far beyond the number of instructions so far
         # would make the reader reserve that much memory.
         if opcode.name in _PUT_INSTRUCTIONS and int(str(argument)) > count:
-            raise ValueError("Expected a pickle of plain data, but its memo has holes.")
+            raise ValueError("Expected a pickle of plain data, but its memo has missing entries.")
         if count > MAX_INSTRUCTIONS:
             raise ValueError(
                 "Expected a pickle of a suite's size, but it asks for too many values."

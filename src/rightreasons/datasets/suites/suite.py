@@ -95,8 +95,8 @@ def _read_json_lines(file: Path) -> Iterator[tuple[str, Any]]:
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
         kind = "compressed text" if file.suffix == ".gz" else "text"
         raise ValueError(
-            f"Expected {kind} in UTF-8 in {file}, but it holds other bytes "
-            "(`rightreasons suite convert` reads what CheckList has saved)."
+            f"Expected {kind} in UTF-8 in {file}, but some bytes are invalid. Convert a suite "
+            "saved by CheckList with `rightreasons suite convert`."
         ) from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -168,7 +168,8 @@ def _parse_functionality(row: Any, location: str) -> Functionality:
         # The line is no mapping, or its cases are none.
         pass
     raise ValueError(
-        f"Expected a functionality in {location}, but {wrong_entry!r} is missing, wrong or unknown."
+        f"Expected a functionality in {location}, but {wrong_entry!r} is missing, invalid or "
+        "unknown."
     )
 
 

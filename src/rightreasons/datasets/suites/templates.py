@@ -336,8 +336,8 @@ def _select_combinations(
         n_cases = min(total, check_count(n, "n"))
     if n_cases > MAX_CASES:
         raise ValueError(
-            f"Expected at most {MAX_CASES:,} cases of the template {format_value(template)}, "
-            f"but there are {n_cases:,} combinations: choose a number with `n`."
+            f"Expected at most {MAX_CASES:,} cases of the template {format_value(template)}, but "
+            f"there are {n_cases:,} combinations. Limit the number of cases with `n`."
         )
 
     indices: Iterable[int] = range(total)

@@ -459,8 +459,8 @@ def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
     if lists is None or lists.expression == column:
         return form
     doubt = (
-        f"The cells of {column!r} are no lists of texts, so that the choices are "
-        f"{lists.expression!r}: `choices_column` names another column or expression."
+        f"The cells of {column!r} are not lists of texts, so the choices are read by "
+        f"{lists.expression!r}. Name another column or expression with `choices_column`."
     )
     warn_of_doubts([doubt])
     if label:

@@ -170,9 +170,9 @@ def _read_values(
     # The ways are in the order of preference.
     way = next(iter(complete))
     if way == "number" and first_number is None and rows:
-        doubt = describe_ambiguous_offset(numbers, n_choices, "first_label says it")
+        doubt = describe_ambiguous_offset(numbers, n_choices, "Set `first_label` to 0 or 1")
         raise ValueError(
-            f"Expected numbers of choices in {column_name}, but they are "
+            f"Expected numbers of choices in {column_name}, but got "
             f"{format_list(sorted(numbers))}{doubt}."
         )
     # A mark is the choice's own name, whatever else it may be read as.
@@ -259,7 +259,8 @@ def _make_unread_error(
             break
     return ValueError(
         f"Expected the number, the letter or the text of a choice in each row of {column_name}, "
-        f"but {reason}; first_label= says whether numbers count from 0 or from 1."
+        f"but {reason}. If the values are numbers, set `first_label` to the number of the first "
+        "choice, 0 or 1."
     )
 
 
@@ -286,9 +287,10 @@ def _check_one_meaning(
         for index, (position, other_position) in enumerate(pairs):
             if position != other_position:
                 raise ValueError(
-                    f"Expected one meaning for {column_name}, but row {rows[index]} holds "
-                    f"{values[index]!r}, which is choice {position} by {way} and choice "
-                    f"{other_position} by {other_way}; with first_label it is a number."
+                    f"Expected one meaning for each value of {column_name}, but row "
+                    f"{rows[index]} holds {values[index]!r}, which is choice {position} by {way} "
+                    f"and choice {other_position} by {other_way}. Set `first_label` if the "
+                    "values are numbers."
                 )
 
 

@@ -94,8 +94,8 @@ def make_size_error(path: Path, source_name: str, max_bytes: int) -> ValueError:
     """
     n_bytes = path.stat().st_size
     return ValueError(
-        f"Expected {source_name}, which has {n_bytes:,} bytes, to hold at most {max_bytes:,}, but "
-        "it holds more."
+        f"Expected {source_name} ({n_bytes:,} bytes) to hold at most {max_bytes:,} bytes of "
+        "data, but the data is larger."
     )
 
 
@@ -185,7 +185,7 @@ def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
         names = visible_names
     if len(names) != 1:
         raise ValueError(
-            f"Expected one table in {path}, but it holds {format_list(names) or 'no file'}: unpack "
-            "it into a folder."
+            f"Expected one table in the archive {path}, but got "
+            f"{format_list(names) or 'no file'}. Unpack the archive into a folder."
         )
     return archive.open(names[0])

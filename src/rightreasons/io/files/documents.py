@@ -340,7 +340,7 @@ def _make_list_table(content: Any, form: FileForm, source_name: str, n_bytes: in
     """
     if not isinstance(content, list):
         raise ValueError(
-            f"Expected a list of records in {source_name}, but it holds one "
+            f"Expected a list of records in {source_name}, but got a single "
             f"{type(content).__name__}."
         )
     if content and _have_type(content, dict):
@@ -378,8 +378,8 @@ def _name_cells(
     """
     if column_names is None:
         raise OptionError(
-            f"Expected names of columns in {source_name}, but its rows are lists of values; "
-            "`column_names` names them.",
+            f"Expected records with named columns in {source_name}, but the rows are lists of "
+            "values. Name the columns with `column_names`.",
             option="column_names",
         )
     n_columns = len(column_names)
@@ -388,7 +388,7 @@ def _name_cells(
         if len(row) != n_columns:
             raise OptionError(
                 f"Expected {n_columns} columns in {source_name}, but row {number} has {len(row)} "
-                "values; `column_names` names them.",
+                "values. Give a name for each column with `column_names`.",
                 option="column_names",
             )
         record = dict(zip(column_names, row, strict=True))
@@ -424,8 +424,8 @@ def make_record_table(
         n_table_bytes = BYTES_PER_CELL * n_rows_read * len(keys)
         if n_table_bytes > max(MIN_ALLOWED_BYTES, BYTES_PER_CELL * n_bytes):
             raise ValueError(
-                f"Expected records with the same keys in {source_name}, but {n_rows_read:,} records "
-                f"have {len(keys):,} keys, most of which are missing from most of them."
+                f"Expected records with the same keys in {source_name}, but {n_rows_read:,} "
+                f"records have {len(keys):,} different keys, and most records lack most keys."
             )
         for key in keys:
             if key not in arrays_by_key:

@@ -72,7 +72,9 @@ def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
 
 def make_config_error(path: Path, config: str) -> ValueError:
     """Return the error for a configuration of data that has none."""
-    return ValueError(f"Expected no configuration for {path}, which has none, but got {config!r}.")
+    return ValueError(
+        f"Expected no configuration, because {path} has no configurations, but got {config!r}."
+    )
 
 
 # ------------------------------------------------------------------------------- files
@@ -96,7 +98,8 @@ def _check_plain_files(path: Path) -> None:
                 devices.append(os.path.relpath(file, path))
     if devices:
         raise ValueError(
-            f"Expected plain files in {path}, but {devices[0]} is none, and may never end."
+            f"Expected regular files in {path}, but {devices[0]} is a device or a pipe, which "
+            "may never end."
         )
 
 
@@ -131,7 +134,8 @@ def _list_data_files(path: Path) -> list[str]:
         if plain_path in file_by_plain_path:
             raise ValueError(
                 f"Expected each file once in {path}, but {file} and "
-                f"{file_by_plain_path[plain_path]} are one, compressed."
+                f"{file_by_plain_path[plain_path]} are the same file with and without "
+                "compression."
             )
         file_by_plain_path[plain_path] = file
     return files

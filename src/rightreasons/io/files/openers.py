@@ -35,7 +35,8 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError):
         raise ValueError(
-            f"Expected a plain numpy array in {source_name}, but it cannot be read as one."
+            f"Expected a numpy array of plain values in {source_name}, but the file cannot be "
+            "read as an array."
         ) from None
     if array.ndim not in (1, 2):
         raise ValueError(

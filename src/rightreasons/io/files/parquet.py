@@ -87,8 +87,8 @@ def _check_columns(file: pa.parquet.ParquetFile, source_name: str) -> None:
     # The schema of the file counts the fields of objects as columns.
     if len(file.schema) > MAX_COLUMNS or depth > MAX_NESTING:
         raise ValueError(
-            f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in "
-            f"{source_name}, but it has more."
+            f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels of "
+            f"nesting in {source_name}, but the file exceeds one of these limits."
         )
 
 

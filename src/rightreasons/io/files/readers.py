@@ -61,7 +61,7 @@ def read_file(path: Path, form: FileForm = NO_FORM, source_name: str = "") -> Pa
         parsed = _read_type(suffix, file, form, source_name)
     for table in _list_tables(parsed):
         if not table.num_rows or not table.num_columns:
-            raise ValueError(f"Expected at least one row in {source_name}, but it has none.")
+            raise ValueError(f"Expected at least one row in {source_name}, but the table is empty.")
     return parsed
 
 
@@ -113,13 +113,14 @@ def _check_type(suffix: str, form: FileForm, source_name: str) -> None:
     if suffix not in FILE_TYPES:
         raise OptionError(
             f"Expected a file of type {', '.join(FILE_TYPES)} (or compressed: "
-            f"{', '.join(COMPRESSIONS)}), or text of such content, but got {source_name}; for lines "
-            "that begin with a label, say `line_format` 'label text'.",
+            f"{', '.join(COMPRESSIONS)}), or a text file with such content, but got "
+            f"{source_name}. If each line begins with a label, set `line_format` to 'label text'.",
             option=("column_names", "separator", "text_column", "line_format"),
         )
     if form.column_names is not None and suffix not in TYPES_WITHOUT_HEADING:
         raise ValueError(
-            f"Expected `column_names` for a csv, tsv or json file alone, but got them for {source_name}."
+            "Expected `column_names` only for a csv, tsv or json file, but got `column_names` "
+            f"for {source_name}."
         )
 
 
@@ -176,5 +177,5 @@ def _read_arrays(path: Path, source_name: str) -> dict[str, Any]:
     # A header may claim a shape that does not fit into the memory.
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(
-            f"Expected plain numpy arrays in {source_name}, but it cannot be read as such."
+            f"Expected plain numpy arrays in {source_name}, but the arrays cannot be read."
         ) from None

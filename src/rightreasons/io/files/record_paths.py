@@ -45,13 +45,14 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
         else:
             known_paths = list(dict(iterate_records(content)))
             raise OptionError(
-                f"Expected records at {path!r}, as `rows` says, but {source_name} has nothing at "
-                f"{key!r}. It has records at {format_list(known_paths) or 'no path'}.",
+                f"Expected records at {path!r}, the path in `rows`, but {source_name} has "
+                f"nothing at {key!r}. The file has records at "
+                f"{format_list(known_paths) or 'no path'}.",
                 option="rows",
             )
     if not isinstance(node, (list, Mapping)):
         raise OptionError(
-            f"Expected records at {path!r}, as `rows` says, but got {type(node).__name__}.",
+            f"Expected records at {path!r}, the path in `rows`, but got {type(node).__name__}.",
             option="rows",
         )
     return node
@@ -83,8 +84,8 @@ def find_records(content: Mapping[str, Any], source_name: str) -> Records | None
         for path in paths:
             candidates.append(f"{path} ({len(records_by_path[path]):,})")
         raise OptionError(
-            f"Expected one list of records in {source_name}, but got {format_list(candidates)}: "
-            "`rows` names the path of one.",
+            f"Expected one list of records in {source_name}, but got {format_list(candidates)}. "
+            "Choose one of these paths with `rows`.",
             option="rows",
         )
     return longest

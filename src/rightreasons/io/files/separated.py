@@ -325,7 +325,7 @@ def _read_first_row(
     except csv.Error:
         raise ValueError(
             f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {source_name}, but "
-            "one is longer: is a quotation mark open?"
+            "a cell is longer. Check whether a quotation mark is left open."
         ) from None
 
 
@@ -458,11 +458,11 @@ def _explain_refusal(
     # A title above the headings has fewer cells than the rows.
     remedy = ""
     if row == 0 or len(names) == 1:
-        remedy = ", and lines above the heading are to be deleted"
+        remedy = ", and delete the lines above the headings"
     return OptionError(
         f"Expected {len(names)} columns ({format_list(names)}) in each row of {source_name}, but "
-        f"row {row} has {n_cells}; `separator` and `quote` say what stands between and around "
-        f"cells{remedy}.",
+        f"row {row} has {n_cells}. Set `separator` and `quote` to the characters between and "
+        f"around cells{remedy}.",
         option=("separator", "quote"),
     )
 
@@ -565,6 +565,6 @@ def _check_repeated_heading(rows: pa.Table, heading: list[str], source_name: str
         cells: list[Any] = [str(column[row]) for column in rows.columns]
         if cells == heading:
             raise ValueError(
-                f"Expected items below the headings of {source_name}, but row {row} repeats them: "
-                "delete it."
+                f"Expected items below the headings of {source_name}, but row {row} repeats the "
+                "headings. Delete this row."
             )

@@ -71,7 +71,7 @@ def find_split(name: str) -> str:
             splits.append(split)
     if len(splits) > 1:
         raise ValueError(
-            f"Expected each file of one split by its name, but {name} is named after "
+            f"Expected one split in the name of each file, but {name} contains "
             f"{' and '.join(splits)}."
         )
     return splits[0] if splits else ""
@@ -171,7 +171,7 @@ def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
         if earlier_folder != folder:
             raise ValueError(
                 f"Expected each split once in {path}, but {split} is in {earlier_folder or '.'} "
-                f"and in {folder or '.'}: name one of these folders."
+                f"and in {folder or '.'}. Choose one of these folders."
             )
 
 
@@ -218,7 +218,7 @@ def _warn_of_unread_files(
             unread_files.append(file)
     if unread_files:
         warnings.warn(
-            f"{format_list(unread_files)} of {path} tells no split by its name, and is not read.",
+            f"{format_list(unread_files)} of {path} has no split in its name, and is not read.",
             stacklevel=3,
         )
 

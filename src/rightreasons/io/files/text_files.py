@@ -67,13 +67,13 @@ def find_encoding(
     is_cp1252 = "\ufffd" not in beginning and not CONTROL_CHARACTERS.search(beginning)
     if encoding or not can_be_cp1252 or not is_cp1252:
         raise OptionError(
-            f"Expected {encoding or 'UTF-8'} text in {source_name}, but it holds other bytes; "
-            "`encoding` says which.",
+            f"Expected {encoding or 'UTF-8'} text in {source_name}, but some bytes are invalid. "
+            "Set `encoding` to the encoding of the file.",
             option="encoding",
         )
     warnings.warn(
-        f"{source_name} is not in UTF-8 and is read as cp1252, as spreadsheets write it; "
-        "`encoding` says otherwise.",
+        f"{source_name} is not in UTF-8 and is read as cp1252, the usual encoding of "
+        "spreadsheets. If this is incorrect, set `encoding`.",
         stacklevel=2,
     )
     return "cp1252"

@@ -108,16 +108,16 @@ def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_na
         if sheets.get(sheet_name):
             return sheets[sheet_name]
         raise OptionError(
-            f"Expected rows in the sheet {sheet_name!r} of {source_name}, as `rows` says, but its sheets are "
-            f"{format_list(list(sheets))}.",
+            f"Expected rows in the sheet {sheet_name!r}, which `rows` names, but the sheets of "
+            f"{source_name} are {format_list(list(sheets))}.",
             option="rows",
         )
     # New workbooks come with empty sheets, and headings without rows are no table.
     filled_names = [name for name, rows in sheets.items() if len(rows) > 1]
     if len(filled_names) != 1:
         raise OptionError(
-            f"Expected one sheet with rows in {source_name}, but got {format_list(filled_names) or 'none'}: `rows` "
-            "names the one that is meant.",
+            f"Expected one sheet with rows in {source_name}, but got "
+            f"{format_list(filled_names) or 'none'}. Choose a sheet with `rows`.",
             option="rows",
         )
     return sheets[filled_names[0]]
@@ -152,8 +152,9 @@ def _name_columns(headings: Sequence[Any], source_name: str) -> list[str]:
         name = format_cell(heading).strip() or f"(column {position})"
         if name in names:
             raise ValueError(
-                f"Expected a heading for each column in {source_name}, but {name!r} stands above several, "
-                "perhaps in a merged cell: name each column in one row."
+                f"Expected a heading for each column in {source_name}, but {name!r} is above "
+                "several columns, perhaps in a merged cell. Give each column its own heading in "
+                "a single row."
             )
         names.append(name)
     return names

@@ -87,8 +87,9 @@ def read_archive(path: Path) -> Mapping[str, Any]:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise ImportError(
-            f"Expected inspect_ai to read {path.name}: {make_install_command('harness')}, or "
-            "convert the log with `inspect log convert --to json`."
+            f"Expected inspect_ai to be installed for {path.name}. Run "
+            f"{make_install_command('harness')}, or convert the log with `inspect log convert "
+            "--to json`."
         ) from None
     try:
         with zipfile.ZipFile(path) as archive:
@@ -214,8 +215,8 @@ def _select_finished(log: Row, log_name: str) -> list[Row]:
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         raise ValueError(
-            f"Expected samples in {log_name}, but it has none: the log may have been written without "
-            "them."
+            f"Expected samples in {log_name}, but got an empty list. The log may have been "
+            "written without samples."
         )
     expected = (
         "samples with an id and a target, a list of choices, and objects of scores, output and "
@@ -262,7 +263,7 @@ def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> li
     for sample in samples:
         names.update(sample.get("scores") or {})
     if not names:
-        raise ValueError(f"Expected samples with scores in {log_name}, but none has any.")
+        raise ValueError(f"Expected samples with scores in {log_name}, but no sample has a score.")
     # The scorer of our own solver only stores answers to changed versions.
     if scorer is None and len(names) > 1:
         names.discard(ARMS_SCORER)

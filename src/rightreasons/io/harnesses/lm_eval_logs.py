@@ -530,7 +530,7 @@ def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
     else:
         label = _find_label_by_target(target, sample, item)
     if label is None:
-        expected = "one right choice, by number or text, as the target of each item"
+        expected = "one correct choice, by number or text, as the target of each item"
         raise _make_error(expected, log_name, sample, target)
     return label
 

@@ -130,7 +130,7 @@ def _make_scored_columns(samples: Sequence[LoggedSample], log_name: str) -> LogC
     Raises:
         ValueError: If a sample has no correct choice, or several.
     """
-    expected = f"the number of one right choice of each item of {log_name}"
+    expected = f"the number of the correct choice of each item of {log_name}"
     golds = [sample.golds for sample in samples]
     names = [sample.id for sample in samples]
     check_all(golds, _is_single, expected, unit="item", names=names)

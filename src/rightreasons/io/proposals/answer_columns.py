@@ -31,7 +31,7 @@ def describe_answer_columns(table: RowTable) -> str:
         >>> rows = datasets.Dataset.from_dict({"gold": gold, "bert": answers})
         >>> describe_answer_columns(RowTable(rows, RowRoles((), label="gold")))
         "'bert' holds the values of 'gold' and agrees with it in 75% of the rows, as the answers of a system or an \
-annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
+annotator do. Read these answers with `correct_column`, as in '{{ bert == gold }}'."
     """
     label = table.roles.label
     candidates = list(table.unused)
@@ -56,14 +56,14 @@ annotator do: `correct_column` reads them, as in '{{ bert == gold }}'."
     expression = write_expression(f"{quote_column(columns[0])} == {quote_column(label)}")
     if len(columns) == 1:
         return (
-            f"{names} holds the values of {label!r} and agrees with it in {shares[0]} of the rows, "
-            "as the answers of a system or an annotator do: `correct_column` reads them, as in "
-            f"'{expression}'."
+            f"{names} holds the values of {label!r} and agrees with it in {shares[0]} of the "
+            "rows, as the answers of a system or an annotator do. Read these answers with "
+            f"`correct_column`, as in '{expression}'."
         )
     return (
         f"{names} hold the values of {label!r} and agree with it in {join_parts(shares)} of the "
-        "rows, as the answers of several systems or annotators do: `correct_column` reads those of "
-        f"one, as in '{expression}'."
+        "rows, as the answers of several systems or annotators do. Read the answers of one "
+        f"system with `correct_column`, as in '{expression}'."
     )
 
 
@@ -84,8 +84,8 @@ def describe_confidence_columns(table: RowTable) -> str:
         >>> from rightreasons.io.row_checks import RowRoles
         >>> columns = {"y": ["ja", "nein"] * 9, "s": [number / 20 for number in range(1, 19)]}
         >>> describe_confidence_columns(RowTable(datasets.Dataset.from_dict(columns), RowRoles((), label="y")))
-        "'s' holds fractions from 0 to 1: if that is the confidence in answers, of which 'y' says whether they are \
-correct, `confidence_column` and `correct_column` read them."
+        "'s' holds fractions from 0 to 1. If these are confidences in answers, and 'y' shows whether the answers are \
+correct, name the columns with `confidence_column` and `correct_column`."
     """
     label = table.roles.label
     contents = describe_contents(table.data)
@@ -99,8 +99,9 @@ correct, `confidence_column` and `correct_column` read them."
     if len(names) != 1:
         return ""
     return (
-        f"{names[0]!r} holds fractions from 0 to 1: if that is the confidence in answers, of which "
-        f"{label!r} says whether they are correct, `confidence_column` and `correct_column` read them."
+        f"{names[0]!r} holds fractions from 0 to 1. If these are confidences in answers, and "
+        f"{label!r} shows whether the answers are correct, name the columns with "
+        "`confidence_column` and `correct_column`."
     )
 
 

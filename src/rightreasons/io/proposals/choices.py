@@ -67,10 +67,10 @@ class ChoiceProposal:
         prompts = ", ".join(map(repr, self.prompt))
         choices = ", ".join(map(repr, self.choices))
         return (
-            "No heading says which columns hold questions and choices, so the question is "
-            f"{prompts}, the choices are {choices}, and the right one is {self.label!r} "
-            f"({self.reason}): `prompt_column`, `choices_column` and `label_column` name others, "
-            "and `text_column` texts to classify."
+            "No heading identifies the columns of questions and choices, so the question is "
+            f"{prompts}, the choices are {choices}, and the correct choice is {self.label!r} "
+            f"({self.reason}). Name other columns with `prompt_column`, `choices_column` and "
+            "`label_column`, or the column of texts to classify with `text_column`."
         )
 
 

@@ -96,11 +96,12 @@ def read_confidence(roles: PredictionRoles) -> Predictions:
     confidence = scale_percentages(numbers, roles, kind, name)
     expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {source_name}"
     if confidence.ndim != 1:
-        raise ValueError(f"Expected {expected}, but it holds lists.")
+        raise ValueError(f"Expected {expected}, but the column holds lists.")
     # Percentages may well be whole.
     if roles.options.scores != "percentages" and _are_whole(roles.columns[name]):
         raise ValueError(
-            f"Expected {expected}, but it holds whole numbers, as if they were predicted classes."
+            f"Expected {expected}, but the column holds whole numbers, which look like predicted "
+            "classes."
         )
     if kind in (None, "probabilities"):
         # NaN passes, which later checks refuse with a message about missing values.
@@ -234,10 +235,10 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
     label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
     comparison = write_expression(f"ANSWER == {label}")
     raise OptionError(
-        "Expected a column that says whether each answer was right "
-        f"({', '.join(PREDICTION_HEADINGS['correct'][:4])}) in {roles.source_name}, or one of answers (prediction) "
-        f"and one of labels, but {got}; name it with `correct_column`, which may compare two: "
-        f"'{comparison}'.",
+        "Expected a column that shows whether each answer is correct "
+        f"({', '.join(PREDICTION_HEADINGS['correct'][:4])}) in {roles.source_name}, or a column "
+        f"of answers (prediction) and a column of labels, but {got}; name it with "
+        f"`correct_column`, which may also be a comparison: '{comparison}'.",
         option="correct_column",
     )
 
@@ -284,8 +285,8 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
     """
     if answer == label:
         raise OptionError(
-            f"Expected answers and labels in two columns of {roles.source_name}, but got {answer!r} for "
-            "both; `label_column` names the column of the labels.",
+            f"Expected answers and labels in two columns of {roles.source_name}, but got "
+            f"{answer!r} for both. Name the column of the labels with `label_column`.",
             option="label_column",
         )
     answer_location = f"the column {answer!r} of {roles.source_name}"
@@ -295,15 +296,18 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         label_location: roles.columns[label],
     }
     comparison = write_expression(f'{quote_column(answer)}.strip("( )") == {quote_column(label)}')
-    remedy = f"`correct_column` says which answers were right, also as an expression such as '{comparison}'"
+    remedy = (
+        "Mark the correct answers with `correct_column`, for example by an expression such as "
+        f"'{comparison}'"
+    )
     answers, gold = _resolve_both(column_by_location, remedy)
     is_answered = answers.ids >= 0
     _check_labeled(gold, label_location)
     # A refusal to answer is incorrect, but the file may also lack answers.
     if not is_answered.all():
         warnings.warn(
-            f"{(~is_answered).sum():,} of {len(is_answered):,} rows have no answer in {answer!r}, and count as "
-            "incorrect: `where` leaves them out.",
+            f"{(~is_answered).sum():,} of {len(is_answered):,} rows have no answer in "
+            f"{answer!r}, and count as incorrect. Exclude these rows with `where`.",
             stacklevel=2,
         )
     has_label_among_answers = np.isin(answers.ids, gold.ids).any()
@@ -311,8 +315,8 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         answer_words = _list_distinct_texts(column_by_location[answer_location])
         label_words = _list_distinct_texts(column_by_location[label_location])
         raise ValueError(
-            f"Expected some answers in {answer_location} among the labels {label_words}, but they are "
-            f"{answer_words}: {remedy}."
+            f"Expected some answers in {answer_location} among the labels {label_words}, but got "
+            f"{answer_words}. {remedy}."
         )
     is_correct = np.asarray(answers.ids == gold.ids)
     doubt = ""
@@ -339,8 +343,9 @@ def _check_labeled(gold: LabelColumn, location: str) -> None:
     is_labeled = gold.ids >= 0
     if not is_labeled.all():
         raise OptionError(
-            f"Expected a label in each row of {location}, but row {is_labeled.argmin()} has none "
-            f"({(~is_labeled).sum():,} of {len(is_labeled):,} rows): `where` keeps those that have one.",
+            f"Expected a label in each row of {location}, but row {is_labeled.argmin()} has no "
+            f"label ({(~is_labeled).sum():,} of {len(is_labeled):,} rows). Keep only the labeled "
+            "rows with `where`.",
             option="where",
         )
 

@@ -63,8 +63,8 @@ def name_classes(
     n_classes = count_classes(table)
     if len(names) != n_classes:
         raise OptionError(
-            f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one "
-            f"per class of {source_name}, but got {len(names)}: {format_list(names)}.",
+            f"Expected {n_classes} class names in `label_names` or in the labels, one per class "
+            f"of {source_name}, but got {len(names)}: {format_list(names)}.",
             option="label_names",
         )
     classes = scores.class_names
@@ -174,9 +174,11 @@ def match_labels(
     # Positions of choices count from 0, unless some label shows that they count from 1.
     if start is None and isinstance(table, list) and not _count_from_one(values, table):
         start = 0
-    remedy = "name the classes in the order of the scores with `label_names`"
+    remedy = "Name the classes in the order of the scores with `label_names`"
     if names is not None:
-        remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
+        remedy = (
+            "Rename labels as old=new with `label_names`, or set `first_label` to the first number"
+        )
     column = resolve_labels(
         values, known_names, first=start, source=location, remedy=remedy, headings=headings
     )
@@ -220,8 +222,9 @@ def _name_both_classes(
     has_word = names is not None and parse_label_numbers(names) is None
     if ordered is None and names is not None and has_word:
         raise OptionError(
-            f"Expected labels in words in {location}, one of them {names[0]!r} as the column of "
-            "scores says, but there are others: `label_names` gives both in the order of the numbers.",
+            f"Expected two labels in words in {location}, one of them {names[0]!r} as in the "
+            "column of scores, but got other labels. List both names in the order of the "
+            "numbers with `label_names`.",
             option="label_names",
         )
     return ordered

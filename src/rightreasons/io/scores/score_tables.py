@@ -113,17 +113,17 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
     if matches:
         groups = " and ".join(format_list(match.columns) for match in matches)
         raise OptionError(
-            f"Expected scores once in {source_name}, but got {groups}: choose by `scores` or "
-            "`score_columns`.",
+            f"Expected one set of scores in {source_name}, but got {groups}. Choose with "
+            "`scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
     usual_headings = list(PREDICTION_HEADINGS["scores"])[:3]
     raise OptionError(
-        f"Expected a column of scores ({', '.join(usual_headings)}, …) or one column per "
-        f"class such as p_0, p_1 in {source_name}, but its columns are: "
+        f"Expected a column of scores ({', '.join(usual_headings)}, …) or one column per class "
+        f"such as p_0, p_1 in {source_name}, but its columns are: "
         f"{format_list(list(roles.columns))}; name them with `score_columns`, or with "
-        "`confidence_column` and `correct_column`; items that have none need a model that answers "
-        "them.",
+        "`confidence_column` and `correct_column`. If the items have no scores, add a model "
+        "that answers the items.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
 
@@ -182,8 +182,8 @@ def _select_kind(
         for candidate in candidates:
             names += candidate.columns
         raise OptionError(
-            f"Expected {roles.options.scores} in {roles.source_name}, as `scores` says, but its "
-            f"scores are {format_list(names)}.",
+            f"Expected {roles.options.scores} in {roles.source_name}, which `scores` requests, "
+            f"but the scores are {format_list(names)}.",
             option="scores",
         )
     return of_unknown_kind
@@ -215,8 +215,8 @@ def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
     expected_numbers = list(range(start, start + len(numbers)))
     if start not in (0, 1) or numbers != expected_numbers:
         raise OptionError(
-            f"Expected the columns of scores in {source_name} to be numbered from 0 or from 1, but "
-            f"got {', '.join(columns)}; `score_columns` names those that are meant.",
+            f"Expected the columns of scores in {source_name} to be numbered from 0 or from 1, "
+            f"but got {', '.join(columns)}. Choose the columns with `score_columns`.",
             option="score_columns",
         )
     return dataclasses.replace(scores, columns=columns, class_names=class_names)
@@ -276,8 +276,8 @@ def _read_single_column(column: Column, name: str) -> ScoreTable:
     is_vector = isinstance(table, np.ndarray) and table.ndim == 1
     if is_vector and np.array_equal(table, np.floor(table)):
         raise ValueError(
-            f"Expected probabilities in column {name!r}, but every value is a whole number: "
-            "predicted classes do not tell how confident the model was."
+            f"Expected probabilities in column {name!r}, but every value is a whole number. "
+            "Predicted classes do not show the confidence of the model."
         )
     return table
 
@@ -334,7 +334,7 @@ def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, colu
     if can_be_percentages and table.size and _are_percentages(table):
         raise OptionError(
             f"Expected fractions from 0 to 1 in {columns} of {roles.source_name}, but got "
-            f"{table.max():g}: where these are percentages, say scores=percentages.",
+            f"{table.max():g}. If the scores are percentages, set scores=percentages.",
             option="scores",
         )
     return table
