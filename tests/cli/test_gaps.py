@@ -99,7 +99,7 @@ def test_subsets_of_another_split(copa, runs, capsys):
     ("text", "words"),
     [
         ("id,prediction\ni0,1\n", "8 of 9"),
-        ("prediction\n1\n0\n", "row per item"),
+        ("prediction\n1\n0\n", "one row for each"),
         ("id,prediction\ni0,wet\n", "got texts"),
         ("id,prediction\ni0,1\ni0,0\n", "'i0'"),
     ],

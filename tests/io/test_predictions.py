@@ -184,7 +184,7 @@ def test_files_that_are_not_what_they_say(tmp_path):
         ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but the arrays cannot be read."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
-        ("run.csv", "Expected utf-16 text in run.csv, but it holds other bytes"),
+        ("run.csv", "Expected utf-16 text in run.csv, but some bytes are invalid"),
     ):
         path = tmp_path / name
         path.write_bytes(b"\xff\xfe\x00no")

@@ -201,7 +201,7 @@ BAD_FILES = (
     (
         "c.csv",
         "p0,p1,label\n0.5,0.5,2\n",
-        "Expected labels in words in the column 'label' of c.csv, as the columns of scores are 0, 1, but they are 2",
+        "Expected labels in words in the column 'label' of c.csv, as the columns of scores are 0, 1, but got 2",
     ),
     ("d.parquet", "no parquet", "Expected a parquet file, but d.parquet cannot be read as one"),
     ("e.jsonl", "{", "Expected JSON in e.jsonl, but parsing failed at line 1, column 2"),
