@@ -268,7 +268,7 @@ def test_a_thought_that_begins_in_the_template_and_does_not_end_is_no_answer(tmp
     )
     assert (told.replies[0][0].text, told.replies[0][0].finish) == ("", "thinking")
     assert told.replies[0][0].thinking
-    with pytest.raises(OptionError, match="begins a thought: leave it on"):
+    with pytest.raises(OptionError, match="always begins with thinking"):
         _ = LocalEngine(scorer, "off").thinks
 
 

@@ -217,7 +217,7 @@ class TestMultiLabel:
         ):
             with pytest.raises(ValueError, match="multi-label head"):
                 load(other, target="rude")
-        with pytest.raises(ValueError, match="of several labels `target` names one, or all"):
+        with pytest.raises(ValueError, match="Set `target` to"):
             load_classifier(folder)
 
     def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):

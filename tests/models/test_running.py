@@ -393,7 +393,7 @@ def test_the_death_of_a_process_is_one_sentence(monkeypatch):
     with pytest.raises(ConnectionError, match="all 2 processes") as raised:
         Processes(0, 2).gather(1, "results")
     assert "gloo" not in format_error(raised.value)
-    assert "the same command goes on from there" in format_error(raised.value)
+    assert "run the same command again" in format_error(raised.value)
 
 
 def test_processes_that_took_different_ways_are_told_apart(monkeypatch):

@@ -335,7 +335,9 @@ class TestAdapters:
             load_causal(folders / "classifier")
         wrong = shutil.copytree(folders / "choice", tmp_path / "wrong")
         _name_base(wrong, str(save_tiny_classifier(tmp_path / "small", hidden_size=16)))
-        with pytest.raises(ValueError, match=r"to be a multiple-choice model|cannot be put on it"):
+        with pytest.raises(
+            ValueError, match=r"to be a multiple-choice model|cannot be applied to the base"
+        ):
             load_multiple_choice(wrong)
         more = shutil.copytree(folders / "classifier", tmp_path / "more")
         _name_base(more, str(save_tiny_classifier(tmp_path / "low", num_hidden_layers=1)))

@@ -295,7 +295,7 @@ def _check_characters(texts: Sequence[str]) -> None:
         "".join(texts).encode()
     except UnicodeEncodeError:
         raise ValueError(
-            "Expected texts of whole characters, but one holds half of a surrogate pair."
+            "Expected texts of complete characters, but got a text with half of a surrogate pair."
         ) from None
 
 
@@ -444,13 +444,14 @@ def ensure_padding(tokenizer: Any) -> None:
         return
     if tokenizer.eos_token_id is None:
         raise ValueError(
-            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding or an end "
-            "token, but it has neither: set `tokenizer.pad_token` and save it."
+            f"Expected the tokenizer of {tokenizer.name_or_path} to have a padding token or an "
+            "end token, but the tokenizer has neither. Set `tokenizer.pad_token`, then save the "
+            "tokenizer."
         )
     tokenizer.pad_token = tokenizer.eos_token
     warnings.warn(
-        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is "
-        "used.",
+        f"The tokenizer of {tokenizer.name_or_path} has no padding token. The end token "
+        f"{tokenizer.eos_token!r} is used for padding.",
         stacklevel=2,
     )
 
@@ -679,6 +680,7 @@ def check_fast(tokenizer: Any) -> None:
     """Refuse a slow tokenizer, which does not know the positions of its tokens."""
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
-            "Expected a fast tokenizer, which knows the places of its tokens, but "
-            f"{type(tokenizer).__name__} is a slow one: save a tokenizer.json next to the model."
+            "Expected a fast tokenizer, which records the position of each token in the text, "
+            f"but {type(tokenizer).__name__} is a slow tokenizer. Save a tokenizer.json next to "
+            "the model."
         )

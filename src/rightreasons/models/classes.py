@@ -285,8 +285,8 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     record = store.read_json(ITEMS)
     if record is None:
         raise ValueError(
-            f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction "
-            "again."
+            f"Expected predictions in {folder}, but the folder has no complete {ITEMS}. Run the "
+            "prediction again."
         )
     computed = store.read()
     failed = store.read(FAILED)
@@ -299,8 +299,8 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     n_stored = len(computed) + len(failed)
     if n_stored != n_expected:
         raise ValueError(
-            f"Expected {folder} to hold {n_expected} predictions, but {n_stored} are there: run "
-            "the interrupted prediction again, and it resumes."
+            f"Expected {folder} to contain {n_expected} predictions, but got {n_stored}. Run the "
+            "interrupted prediction again to resume it."
         )
     return _assemble(record, computed.add_failures(failed))
 

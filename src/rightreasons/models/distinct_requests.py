@@ -112,5 +112,5 @@ class ReplayedEngine:
     def __getattr__(self, name: str) -> Any:
         # Everything else is that of the engine, but it must not be asked.
         if name in ("likelihoods", "next_words"):
-            raise ValueError(f"Expected nothing more to be asked of {self._engine.name}.")
+            raise ValueError(f"Expected no further requests to {self._engine.name}.")
         return getattr(self._engine, name)

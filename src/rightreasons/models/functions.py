@@ -182,7 +182,7 @@ class FunctionScorer:
             return columns
         if not _takes_pairs(self._function):
             raise ValueError(
-                f"Expected single texts, which {self.name} takes, but the data has pairs: give a "
+                f"Expected single texts for {self.name}, but the data has pairs of texts. Pass a "
                 "function with the parameters `texts` and `text_pairs`."
             )
         columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
@@ -276,7 +276,7 @@ class FunctionScorer:
             if not pairs and _takes_single_text(self._function, texts[0]):
                 advice = ": ask a function of one text as lambda texts: [function(text) for text in texts]"
             raise ValueError(
-                f"Expected {expected} for a list of texts, but it fails: "
+                f"Expected {expected} for a list of texts, but the call fails: "
                 f"{type(error).__name__}: {reason}{advice}."
             ) from error
 
@@ -298,8 +298,9 @@ def _check_count(n_texts: int, n_answers: int, name: str) -> None:
     """
     if n_answers != n_texts:
         raise TypeError(
-            f"Expected an answer of {name} for each of {n_texts} texts, but got {n_answers}: ask a "
-            "function of one text as lambda texts: [function(text) for text in texts]."
+            f"Expected {name} to return one answer for each of {n_texts} texts, but got "
+            f"{n_answers}. Wrap a function of one text as lambda texts: [function(text) for text "
+            "in texts]."
         )
 
 

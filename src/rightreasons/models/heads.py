@@ -105,15 +105,15 @@ def check_classes(config: Any, name: str) -> tuple[str, ...]:
     if problem == "multi_label_classification":
         raise OptionError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of multi "
-            f"label classification with {config.num_labels} outputs: of several labels "
-            "`target` names one, or all (target=all).",
+            f"label classification with {config.num_labels} outputs. Set `target` to the name of "
+            "one label, or to all.",
             option="target",
         )
     if config.num_labels < 2 or problem == "regression":
         raise ValueError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of "
-            f"regression: define a function that turns its numbers into probabilities, and name "
-            "it as my_model.py:function."
+            "regression. Define a function that converts the output of the model into "
+            "probabilities, and pass it as my_model.py:function."
         )
     return class_names(config, name)
 

@@ -344,8 +344,8 @@ def check_max_length(classifier: ModelWithHead, max_length: int | None, *, minim
     length = check_count(max_length, "max_length", minimum=minimum)
     if length > bound:
         raise OptionError(
-            f"Expected `max_length` to be at most {bound}, which {classifier.name} takes, but got "
-            f"{length}.",
+            f"Expected `max_length` to be at most {bound}, the maximum length of "
+            f"{classifier.name}, but got {length}.",
             option="max_length",
         )
     return length

@@ -228,8 +228,9 @@ def unpack_model(
             tokenizer = load_tokenizer(source, local_files_only=True)
     if tokenizer is None:
         raise TypeError(
-            f"Expected `tokenizer` with a loaded model ({type(model).__name__}), but got None: give "
-            "(model, tokenizer), or a function of a list of texts that returns probabilities."
+            f"Expected `tokenizer` with a loaded model ({type(model).__name__}), but got None. "
+            "Pass (model, tokenizer), or a function of a list of texts that returns "
+            "probabilities."
         )
     name = name or source or type(model).__name__
     # A session of optimum is no module of torch, and has no weights in it.
@@ -246,8 +247,8 @@ def _check_input(model: Any) -> None:
     other_input = find_other_input([kind])
     if other_input:
         raise OptionTypeError(
-            f"Expected a model of texts, but {kind} reads {other_input}: audit its stored "
-            "predictions, with `predictions`.",
+            f"Expected a model of texts, but {kind} reads {other_input}. Audit the stored "
+            "predictions of this model with `predictions`.",
             option="predictions",
         )
 
@@ -269,10 +270,10 @@ def _check_arguments(model: torch.nn.Module, tokenizer: Any) -> None:
         is_required = parameter.default is parameter.empty and not is_variable
         if is_required and parameter.name not in inputs:
             raise TypeError(
-                f"Expected a model that reads {', '.join(tokenizer.model_input_names)}, but "
-                f"{type(model).__name__} needs {parameter.name!r}: pass the model of transformers "
-                "in it and its tokenizer as a pair, or a function of a list of texts that returns "
-                "probabilities."
+                f"Expected a model that takes {', '.join(tokenizer.model_input_names)}, but "
+                f"{type(model).__name__} needs {parameter.name!r}. Pass the transformers model "
+                "inside it and the tokenizer as a pair, or pass a function of a list of texts "
+                "that returns probabilities."
             )
 
 
@@ -294,8 +295,8 @@ def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     )
     if not hasattr(getattr(model, "config", None), "num_labels") or not has_head:
         raise ValueError(
-            f"Expected a sequence classifier in `model`, but got {type(model).__name__}: a function "
-            "of a list of texts that returns probabilities may use any model, and takes its place."
+            f"Expected a sequence classifier in `model`, but got {type(model).__name__}. For any "
+            "other model, pass a function of a list of texts that returns probabilities."
         )
     if has_single_logit(model.config):
         model = copy_with_zero_logit(model)
@@ -363,7 +364,8 @@ def open_weights(
             if "gguf_file" in options:
                 raise ValueError(
                     f"Expected {Path(name) / options['gguf_file']} to be a {kind}, but the file "
-                    f"cannot be read, as after an interrupted download: {get_first_line(error)}"
+                    "cannot be read, perhaps because of an interrupted download: "
+                    f"{get_first_line(error)}"
                 ) from error
             raise _explain(error, kind, name, settings.get("revision")) from error
     # The base of an adapter may have been saved for another task.
@@ -438,8 +440,8 @@ def _check_quantization(model: Any, name: str) -> None:
     quantization = getattr(model.config, "quantization_config", None)
     if quantization and getattr(model, "hf_quantizer", None) is None:
         raise ValueError(
-            f"Expected weights as transformers reads them, but those of {name} are quantized by a "
-            f"method that it does not know: {format_value(quantization)}."
+            f"Expected weights that transformers can load, but the weights of {name} are "
+            f"quantized by a method that it does not know: {format_value(quantization)}."
         )
 
 
@@ -477,9 +479,9 @@ def _open_adapted(
             )
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in "
-                f"`base_model_name_or_path` of its {ADAPTER}, but it cannot be opened: "
-                f"{get_first_line(error)}"
+                f"Expected a {kind} in {adapter.base}, the base model of {adapter.name} "
+                f"(`base_model_name_or_path` in its {ADAPTER}), but the base model cannot be "
+                f"opened: {get_first_line(error)}"
             ) from error
         _copy_replaced(model, adapter, missing)
         model = adapter.attach(model)
@@ -563,8 +565,8 @@ def check_model(name_or_path: object) -> str:
     hub_id = find_hub_id(name)
     if hub_id:
         raise ValueError(
-            f"Expected the model as a folder or a hub id, but got the address {name}: name the "
-            f"model {hub_id}."
+            f"Expected the model as a folder or a hub id, but got the address {name}. Pass the "
+            f"hub id {hub_id}."
         )
     # A hub id is "name" or "owner/name"; anything else can only be a path.
     is_path = name[0] in "./~\\" or name.count("/") > 1
@@ -651,8 +653,8 @@ def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
     n_tokens = len(tokenizer)
     if n_known is not None and n_tokens < n_known * MIN_KNOWN_TOKENS:
         raise ValueError(
-            f"Expected a tokenizer of about {n_known:,} tokens, which {name} knows, but it has "
-            f"{n_tokens:,}: tokenizer and model do not belong together."
+            f"Expected a tokenizer of about {n_known:,} tokens, the vocabulary size of {name}, "
+            f"but got {n_tokens:,} tokens. The tokenizer and model do not belong together."
         )
 
 
@@ -661,8 +663,9 @@ def check_in_memory(model: torch.nn.Module, name: str) -> None:
     for key, weight in model.named_parameters():
         if weight.is_meta:
             raise ValueError(
-                f"Expected the weights of {name} in memory, but {key} is on the meta device, where "
-                "it has no values: open the model by from_pretrained, without offloading."
+                f"Expected the weights of {name} in memory, but {key} is on the meta device, "
+                "which stores no values. Load the model with from_pretrained, without "
+                "offloading."
             )
 
 
@@ -692,8 +695,9 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
     if prefix:
         raise ValueError(
             f"Expected {name} to be a {kind}, but the names of its weights begin with {prefix!r}, "
-            f"which a wrapper such as DataParallel or torch.compile adds: remove it from the names, "
-            f"as {{key.removeprefix({prefix!r}): weight}}, and save the weights again."
+            "which a wrapper such as DataParallel or torch.compile adds. Remove the prefix from "
+            f"the names, as in {{key.removeprefix({prefix!r}): weight}}, and save the weights "
+            "again."
         )
     # A checkpoint may hold a head that is not needed. It must not hold further layers, whose names
     # differ from those of the model in a number only, and must have some weight of the model.
@@ -706,7 +710,8 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
     if misplaced:
         raise ValueError(
             f"Expected {name} to be a {kind} of type {model.config.model_type}, as its "
-            f"configuration says, but {min(misplaced)} of its checkpoint has no place in it."
+            f"configuration says, but the weight {min(misplaced)} of its checkpoint does not "
+            "exist in such a model."
         )
 
 

@@ -146,8 +146,9 @@ class LocalEngine:
         begins_thought = self._begins_thought(greeting, Generation())
         if begins_thought and self._thinking is False:
             raise OptionError(
-                "Expected a chat template that can leave thinking out where `thinking` is 'off', "
-                f"but that of {self.name} begins a thought: leave it on.",
+                "Expected a chat template that can disable thinking for `thinking` 'off', but "
+                f"the template of {self.name} always begins with thinking. Set `thinking` to "
+                "'on'.",
                 option="thinking",
             )
         if begins_thought:
@@ -173,8 +174,8 @@ class LocalEngine:
             return prompt
         if not self.has_template:
             raise ValueError(
-                f"Expected a model with a chat template, but {self.name} has none: ask it without "
-                "a chat."
+                f"Expected a model with a chat template, but {self.name} has none. Pass the "
+                "prompt as text instead of a chat."
             )
         # A turn of the assistant is the beginning of its answer.
         is_continued = prompt[-1]["role"] == "assistant"
@@ -193,8 +194,8 @@ class LocalEngine:
             # Templates are programs of others, and fail in their own ways.
             roles = ", ".join(turn["role"] for turn in prompt)
             raise ValueError(
-                f"Expected a chat template that takes the turns {roles}, but that of {self.name} "
-                f"fails: {get_first_line(error)}"
+                f"Expected a chat template that accepts the turns {roles}, but the template of "
+                f"{self.name} fails: {get_first_line(error)}"
             ) from error
         return str(text)
 
@@ -255,10 +256,10 @@ class LocalEngine:
                 earlier_text = text_by_token.setdefault(token, text)
                 if text != earlier_text:
                     raise ValueError(
-                        "Expected answers that begin with different tokens where the next word is "
-                        f"scored, but {earlier_text.strip()!r} and {text.strip()!r} both begin "
-                        f"with {self.tokenizer.decode([token])!r}: take other words, or the "
-                        "scoring sum."
+                        "Expected answers with different first tokens for scoring by the next "
+                        f"word, but {earlier_text.strip()!r} and {text.strip()!r} both begin with "
+                        f"{self.tokenizer.decode([token])!r}. Use other words, or set `scoring` "
+                        "to 'sum'."
                     )
 
     @accept_options_as_keywords(Generation)
@@ -290,8 +291,8 @@ class LocalEngine:
         max_length = self.scorer.room(self.scorer.max_length, options.max_new_tokens + 1)
         if max_length < 1:
             raise OptionError(
-                f"Expected `max_new_tokens` below {self.scorer.max_length}, which {self.name} "
-                f"reads, but got {options.max_new_tokens}.",
+                f"Expected `max_new_tokens` below {self.scorer.max_length}, the length limit of "
+                f"{self.name}, but got {options.max_new_tokens}.",
                 option="max_new_tokens",
             )
         prompts = self._tokenize_prompts(requests, max_length)

@@ -44,7 +44,7 @@ def load_object(name: str | os.PathLike[str]) -> Any:
     path = Path(path_text).expanduser()
     if not path.is_file():
         raise FileNotFoundError(
-            f"Expected a Python file and a name in it, but {path} is not there."
+            f"Expected a Python file and the name of an object in it, but {path} is not there."
         )
     module = _run_file(path)
     if not hasattr(module, attribute):
@@ -82,7 +82,7 @@ def _run_file(path: Path) -> ModuleType:
     except Exception as error:
         del sys.modules[module_name]
         raise ValueError(
-            f"Expected {path} to define a model, but it fails: {type(error).__name__}: "
+            f"Expected {path} to define a model, but the file fails: {type(error).__name__}: "
             f"{get_first_line(error)}"
         ) from error
     finally:

@@ -742,8 +742,8 @@ def _check_label_names(label_names: Sequence[str] | None) -> None:
         return
     names = "".join(f", {name!r}" for name in label_names)
     raise OptionError(
-        f"Expected at least two labels to choose from, but the data has {len(label_names)}{names}: "
-        "`label_names` names them all.",
+        "Expected at least two labels to choose from, but the data has "
+        f"{len(label_names)}{names}. Pass all labels with `label_names`.",
         option="label_names",
     )
 
@@ -772,8 +772,9 @@ def _settle_rendering(
     )
     if rendering.form == "constrained" and not can_constrain:
         raise OptionError(
-            "Expected a server that holds answers to given ones where `form` is 'constrained', but "
-            f"{engine.name} does not: form='line' asks for one line.",
+            "Expected a server that can restrict answers to the options for `form` "
+            f"'constrained', but {engine.name} cannot. Use form='line' to request a one-line "
+            "answer.",
             option="form",
         )
     return rendering
@@ -787,8 +788,8 @@ def _is_chat(prompt: Prompt, engine: Engine) -> bool:
     """
     if prompt.chat == "on" and not engine.has_template:
         raise OptionError(
-            f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has none: "
-            "chat='off' asks without one.",
+            f"Expected a model with a chat template where `chat` is 'on', but {engine.name} has "
+            "no chat template. Use chat='off' to prompt the model without a template.",
             option="chat",
         )
     if prompt.chat == "auto":
@@ -832,7 +833,7 @@ def _list_scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]
                 "waits for its answer"
             )
         raise OptionError(
-            f"Expected a scoring that {engine.name} is able to ({names}), but got "
+            f"Expected a scoring that {engine.name} supports ({names}), but got "
             f"scoring={prompt.scoring!r}{note}.",
             option="scoring",
         )

@@ -558,8 +558,8 @@ class Rendering:
             names = _names(self.template)
         except jinja2.TemplateSyntaxError as error:
             raise OptionError(
-                f"Expected `template` to be a jinja template, but line {error.lineno} is none: "
-                f"{error.message}.",
+                f"Expected `template` to be a jinja template, but line {error.lineno} is not "
+                f"valid: {error.message}.",
                 option="template",
             ) from error
         for name in sorted(names - set(known_fields)):
@@ -571,8 +571,8 @@ class Rendering:
             item_fields = {"text"}
         if not names & item_fields:
             raise OptionError(
-                f"Expected `template` to name the item by {' or '.join(sorted(item_fields))}, but "
-                f"got {self.template!r}.",
+                f"Expected `template` to contain the field {' or '.join(sorted(item_fields))} of "
+                f"the item, but got {self.template!r}.",
                 option="template",
             )
 
@@ -661,8 +661,8 @@ def _settle_label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tu
     words = prompt.label_words or names
     if len(words) != len(names):
         raise OptionError(
-            f"Expected one of `label_words` for each of {len(names)} labels, and none for multiple "
-            f"choice, but got {len(words)}.",
+            f"Expected one word in `label_words` for each of {len(names)} labels, and no words "
+            f"for multiple choice, but got {len(words)}.",
             option="label_words",
         )
     return words
@@ -674,8 +674,8 @@ def _marks(style: str, count: int) -> list[str]:
         return [str(number + 1) for number in range(count)]
     if count > len(LETTERS):
         raise ValueError(
-            f"Expected at most {len(LETTERS)} answers with letters, but got {count}: numbers have "
-            "no end."
+            f"Expected at most {len(LETTERS)} answers with letters, but got {count}. Use numbers "
+            "for more answers."
         )
     return list(LETTERS[:count])
 

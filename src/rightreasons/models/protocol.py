@@ -157,8 +157,8 @@ class Generation(Options):
         """Check that thinking tags come in pairs."""
         if len(self.thinking_tags) % 2:
             raise OptionError(
-                "Expected `thinking_tags` in pairs, what opens thinking and what closes it, but "
-                f"got {len(self.thinking_tags)}.",
+                "Expected `thinking_tags` in pairs of an opening and a closing tag, but got "
+                f"{len(self.thinking_tags)}.",
                 option="thinking_tags",
             )
 

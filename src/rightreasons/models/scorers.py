@@ -109,8 +109,8 @@ def as_scorer(
         return _of_function(model, label_names, name, fingerprint, scores)
     if scores is not None:
         raise OptionError(
-            f"Expected no `scores` of {scorer.name}, which states what its scores are: they are "
-            "those of a function.",
+            f"Expected no `scores` for {scorer.name}, which defines the kind of its scores. Pass "
+            "`scores` only with a function.",
             option="scores",
         )
     return scorer
@@ -192,8 +192,8 @@ def _of_function(
         raise TypeError(refusal)
     if isinstance(model, type):
         raise TypeError(
-            f"Expected {_ACCEPTED_MODELS}, but got the class {model.__name__}: make an object of "
-            "it."
+            f"Expected {_ACCEPTED_MODELS}, but got the class {model.__name__}. Pass an instance "
+            "of the class."
         )
     function: Callable[..., Any]
     # Estimators first, since some of them may be called, too.
@@ -204,8 +204,8 @@ def _of_function(
             label_names = _get_classes(model)
     elif callable(getattr(model, "fit", None)):
         raise TypeError(
-            f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: "
-            "CalibratedClassifierCV of scikit-learn gives it one."
+            f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none. "
+            "Wrap the estimator in CalibratedClassifierCV of scikit-learn."
         )
     elif callable(model):
         function = model
@@ -274,7 +274,7 @@ def open_engine(
     for name, value in how.items():
         if value is not None:
             raise OptionError(
-                f"Expected no `{name}` of a model behind a server, but got {value!r}.", option=name
+                f"Expected no `{name}` for a model on a server, but got {value!r}.", option=name
             )
     # The trial of a server is the first of its costs.
     return open_server(
@@ -392,8 +392,8 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
     if pipeline.task == "zero-shot-classification":
         # Its model compares a text with each candidate, and has classes of another kind.
         raise TypeError(
-            "Expected a function of texts for a zero-shot pipeline, whose classes are its "
-            "candidates: pass lambda texts: pipeline(texts, candidate_labels=[…])."
+            "Expected a function of texts, but got a zero-shot pipeline, whose classes are its "
+            "candidate labels. Pass lambda texts: pipeline(texts, candidate_labels=[…])."
         )
     name = name or pipeline.model.name_or_path
     length = pipeline._preprocess_params.get("max_length")
@@ -406,9 +406,9 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
     # Sigmoids of several classes do not sum to 1.
     if "sigmoid" in function.lower():
         raise ValueError(
-            f"Expected a pipeline of exclusive classes, but that of {name} takes the sigmoid of "
-            "each: omit `function_to_apply`, or open a multi-label model by its name, with a "
-            "`target`."
+            f"Expected a pipeline of exclusive classes, but the pipeline of {name} applies a "
+            "sigmoid to each class. Omit `function_to_apply`, or pass the name of a multi-label "
+            "model, with a `target`."
         )
     return _of_transformers(pipeline.model, tokenizer, label_names, name)
 
@@ -430,9 +430,9 @@ def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]
         return model.predict_proba  # type: ignore[no-any-return]
     if len(columns) > 1:
         raise ValueError(
-            f"Expected an estimator that takes nothing but texts, but {name} takes the columns "
-            f"{', '.join(columns)}: give a function of `texts` (and of `text_pairs`) that fills "
-            "them in."
+            f"Expected an estimator that takes only texts, but {name} takes the columns "
+            f"{', '.join(columns)}. Pass a function of `texts` (and of `text_pairs`) that fills "
+            "in these columns."
         )
     import pandas
 

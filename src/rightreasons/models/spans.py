@@ -228,7 +228,8 @@ def best_spans(
         if not has_context.all():
             question = questions[int((~has_context).argmax())]
             raise ValueError(
-                f"Expected a context with tokens, but that of question {question} has none."
+                f"Expected a context with tokens, but the context of question {question} has no "
+                "tokens."
             )
         if not is_finite.all():
             question = questions[int((~is_finite).argmax())]

@@ -216,8 +216,8 @@ def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> A
         raise
     except Exception as error:
         raise ValueError(
-            f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or "
-            f"less: {get_first_line(error)}"
+            f"Expected a model that can score texts, but {name} fails at a text of {longest} "
+            f"tokens or less: {get_first_line(error)}"
         ) from error
 
 
@@ -520,8 +520,8 @@ def name_failing_item(name: str, item: str) -> Iterator[None]:
         yield
     except (RuntimeError, IndexError) as error:
         raise ValueError(
-            f"Expected a model that can read every item, but {name} fails at item {item!r}, or one "
-            f"of its batch: {get_first_line(error)}"
+            f"Expected a model that can read every item, but {name} fails at item {item!r} or at "
+            f"another item of its batch: {get_first_line(error)}"
         ) from error
 
 
@@ -794,8 +794,8 @@ def check_tokens(model: Any, name: str, largest: int) -> None:
     n_known = vocabulary_size(model)
     if n_known is not None and largest >= n_known:
         raise ValueError(
-            f"Expected token ids below {n_known}, which {name} knows, but its tokenizer gave "
-            f"{largest}: tokenizer and model do not belong together."
+            f"Expected token ids below {n_known}, the vocabulary size of {name}, but the "
+            f"tokenizer gave {largest}. The tokenizer and model do not belong together."
         )
 
 

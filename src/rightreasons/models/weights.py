@@ -184,7 +184,7 @@ class Adapter:
                 )
         except Exception as error:
             raise ValueError(
-                f"{expected} it cannot be put on it: {get_first_line(error)}"
+                f"{expected} the adapter cannot be applied to the base: {get_first_line(error)}"
             ) from error
         weights = get_peft_model_state_dict(adapted, save_embedding_layers=False)
         needed = set(map(_get_name_in_base, weights))
@@ -193,7 +193,7 @@ class Adapter:
             raise ValueError(f"{expected} it lacks the weights {min(missing)}.")
         unknown = self.weights.keys() - needed - base_names
         if unknown:
-            raise ValueError(f"{expected} its weights {min(unknown)} have no place in it.")
+            raise ValueError(f"{expected} the base has no layer for the weights {min(unknown)}.")
         return unwrap_model(adapted)
 
     def _resize_words(self, model: Any) -> None:
@@ -252,8 +252,8 @@ def _check_no_model(name: str) -> None:
     for pattern in _MODEL_FILES:
         for path in Path(name).glob(pattern):
             raise ValueError(
-                f"Expected {name} to hold a model or an adapter, but it holds both, {path.name} "
-                f"and {ADAPTER}: leave there what is meant."
+                f"Expected {name} to contain a model or an adapter, but the folder contains both, "
+                f"{path.name} and {ADAPTER}. Remove one of the two files."
             )
 
 

@@ -201,7 +201,7 @@ class Prompt(Wording):
             unused = "samples"
         if unused:
             raise OptionError(
-                f"Expected `scoring` to be 'generated' where `{unused}` is given, but got "
+                f"Expected `scoring` to be 'generated' if `{unused}` is given, but got "
                 f"{self.scoring!r}.",
                 option="scoring",
             )
@@ -214,6 +214,7 @@ def _check_pattern(pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         raise OptionError(
-            f"Expected `pattern` to be a regular expression, but {pattern!r} is none: {error}.",
+            f"Expected `pattern` to be a regular expression, but {pattern!r} is not valid: "
+            f"{error}.",
             option="pattern",
         ) from error

@@ -376,7 +376,7 @@ def test_a_server_that_ignores_a_constraint_is_asked_for_a_line(server):
         "Answer with one line alone: ANSWER: X, where X is the letter."
     )
     assert not {*CONSTRAINTS} & set(last)
-    with pytest.raises(OptionError, match="ones where `form`"):
+    with pytest.raises(OptionError, match="restrict answers"):
         Prompted(Prompt(scoring="generated", form="constrained"), opened(server))
 
 

@@ -318,8 +318,8 @@ def _check_token_type(classifier: Classifier, token_type: int | None) -> int | N
         return None
     if token_type >= n_types:
         raise ValueError(
-            f"Expected `token_type` to be below {n_types}, the types of {classifier.name}, but got "
-            f"{token_type}."
+            f"Expected `token_type` to be below {n_types}, the number of token types of "
+            f"{classifier.name}, but got {token_type}."
         )
     return token_type
 

@@ -73,7 +73,7 @@ class Baseline:
             if token is None:
                 raise ValueError(
                     f"Expected the tokenizer of {classifier.name} to have a pad token for "
-                    "baseline='pad', but it has none."
+                    "baseline='pad', but the tokenizer has no pad token."
                 )
             return cls(name, token)
         return cls(name)

@@ -543,7 +543,8 @@ def _check_scores(scores: Scores, ids: Sequence[str]) -> None:
     for name in ids:
         if name not in known:
             raise OptionError(
-                f"Expected `scores` of every item, but got none of item {name!r}.", option="scores"
+                f"Expected `scores` for every item, but got none for item {name!r}.",
+                option="scores",
             )
 
 
@@ -555,8 +556,9 @@ def _check_options(options: FisherOptions) -> None:
     """
     if options.eigenvector:
         raise OptionError(
-            "Expected eigenvector=False for a model that chooses, but got True: its eigenvector is "
-            "that of a prompt with all its instructions, and not of the words of a text.",
+            "Expected eigenvector=False for a model that chooses between answers, but got True. "
+            "The eigenvector of such a model belongs to the whole prompt with its instructions, "
+            "not to the words of a text.",
             option="eigenvector",
         )
     if options.method == "power":
@@ -581,8 +583,8 @@ def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
     if needs_choices != (choices is not None):
         count = "none" if choices is None else "some"
         raise OptionError(
-            f"Expected `choices` for a model that chooses, and none for {scorer.name} if it has "
-            f"classes, but got {count}.",
+            "Expected `choices` for a model that chooses between answers, and no `choices` for a "
+            f"classifier, but got {count} for {scorer.name}.",
             option="choices",
         )
     if isinstance(scorer, Prompted) and requests.max_length is not None:

@@ -137,8 +137,8 @@ def fisher_information(
     # Scores given here would save no pass, and could contradict the gradients.
     if scores is not None:
         raise OptionError(
-            f"Expected no `scores` for {model.name}, which has classes: its scores come from the "
-            "same pass as its gradients.",
+            f"Expected no `scores` for the classifier {model.name}. The scores of a classifier "
+            "are computed in the same pass as the gradients.",
             option="scores",
         )
     # An empty text is a separate failure, not an error of the call.

@@ -171,8 +171,8 @@ class EmbeddingInput:
         if torch.is_grad_enabled() and embeddings.requires_grad and not logits.requires_grad:
             raise ValueError(
                 "Expected gradients to flow from the logits to the word embeddings, but "
-                f"{type(self._model).__name__} passes none on: a quantized or exported model has "
-                "none. Load it in float32 or bfloat16."
+                f"{type(self._model).__name__} computes no gradients. If the model is quantized "
+                "or exported, load it in float32 or bfloat16."
             )
         return logits
 
@@ -267,8 +267,8 @@ class EmbeddingInput:
         if not is_shifted:
             raise ValueError(
                 "Expected an encoder, a decoder, or an encoder-decoder whose decoder reads the "
-                f"text shifted by one place, but {type(self._model).__name__} feeds its decoder in "
-                "an unknown way."
+                "text shifted by one token, but the input of the decoder of "
+                f"{type(self._model).__name__} is unknown."
             )
         # The start token is not one of the text, so that no gradients flow to its embedding.
         first_embedding = output[:, :1].detach()
@@ -320,10 +320,10 @@ def _find_table(model: Any) -> nn.Module:
         table = None
     if not _is_table(table):
         raise ValueError(
-            "Expected a model with a table of word embeddings, but "
-            f"{type(model).__name__} has none: gradients with respect to input embeddings are not "
-            "defined for it. Let its get_input_embeddings() return the torch.nn.Embedding that "
-            "looks up the tokens; `inputs_embeds` is not needed."
+            f"Expected a model with a table of word embeddings, but {type(model).__name__} has "
+            "none, so gradients with respect to input embeddings are not defined. Let its "
+            "get_input_embeddings() return the torch.nn.Embedding that looks up the tokens; "
+            "`inputs_embeds` is not needed."
         )
     return cast("nn.Module", table)
 
@@ -338,7 +338,7 @@ def _find_embedding_module(model: Any) -> nn.Module:
     if not isinstance(module, nn.Module) or isinstance(module, nn.Embedding):
         raise ValueError(
             "Expected a model with a module of embeddings for layer='embeddings', but "
-            f"{type(model).__name__} has none: use layer='word_embeddings'."
+            f"{type(model).__name__} has none. Use layer='word_embeddings'."
         )
     return module
 

@@ -94,14 +94,14 @@ class AttributionOptions(Options):
         check_count(self.steps, "steps", minimum=minimum)
         if self.baseline == "mean" and self.layer != "word_embeddings":
             raise ValueError(
-                "Expected layer='word_embeddings' with baseline='mean', the mean of the table of "
-                f"words, but got {self.layer!r}."
+                "Expected layer='word_embeddings' with baseline='mean', the mean of all word "
+                f"embeddings, but got {self.layer!r}."
             )
         # A special token has no place in the text, and so no word.
         if self.rank_special and self.unit == "word":
             raise ValueError(
-                "Expected unit='wordpiece' with rank_special=True, as special tokens are no words, "
-                "but got 'word'."
+                "Expected unit='wordpiece' with rank_special=True, because special tokens are "
+                "not words, but got 'word'."
             )
 
     def get_piece_options(self) -> dict[str, Any]:

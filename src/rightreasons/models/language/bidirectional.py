@@ -95,8 +95,8 @@ class EncoderDecoder(Bidirectional):
                     tokens[name] = token
         if tokens["decoder_start_token_id"] is None:
             raise ValueError(
-                f"Expected the configuration of {self.name} to name the token that its decoder "
-                "begins with in `decoder_start_token_id`, but it names none."
+                f"Expected `decoder_start_token_id` in the configuration of {self.name}, which "
+                "sets the first token of the decoder, but the configuration has no such token."
             )
         return tokens
 
@@ -441,6 +441,7 @@ class MaskedLM(Bidirectional):
         """
         if self.tokenizer.mask_token_id is None:
             raise ValueError(
-                f"Expected a mask token in the tokenizer of {self.name}, but it has none."
+                f"Expected a mask token in the tokenizer of {self.name}, but the tokenizer has no "
+                "mask token."
             )
         super().try_out()

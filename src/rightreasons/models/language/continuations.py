@@ -260,21 +260,22 @@ def _truncate(
     """
     if not prompt and not scorer.SURROUNDED:
         raise ValueError(
-            f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token, "
-            f"which the empty prompt of item {name!r} needs, but it has neither."
+            f"Expected the tokenizer of {scorer.name} to have a begin- or end-of-sequence token "
+            f"for the empty prompt of item {name!r}, but the tokenizer has neither."
         )
     # Number of tokens of the prompt that are read -> the choices after these.
     tokens_by_length: dict[int, Tokens] = {}
     for position, choice in enumerate(choices):
         if not choice:
             raise ValueError(
-                f"Expected choices with tokens, but choice {position} of item {name!r} has none."
+                f"Expected at least one token in each choice, but choice {position} of item "
+                f"{name!r} has no tokens."
             )
         max_prompt = scorer.room(max_length, len(choice))
         if max_prompt < 1:
             raise ValueError(
                 f"Expected choices that {scorer.name} can read (up to {max_length} tokens), but "
-                f"one of item {name!r} has {len(choice)}."
+                f"item {name!r} has a choice of {len(choice)} tokens."
             )
         # The end of a prompt matters more: it is what a continuation follows.
         visible = prompt[-max_prompt:]

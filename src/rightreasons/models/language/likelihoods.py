@@ -205,8 +205,8 @@ def compute_logits(model: Any, inputs: Mapping[str, Any], name: str = "the model
     logits = getattr(outputs, "logits", None)
     if logits is None or logits.dim() != 3:
         raise RefusalError(
-            f"Expected logits of every token from {name}, but it gives {type(outputs).__name__} "
-            "without them."
+            f"Expected {name} to return logits of every token, but got {type(outputs).__name__} "
+            "without logits."
         )
     n_tokens = inputs["input_ids"].shape[1]
     table: torch.Tensor = logits[:, -n_tokens:]
@@ -286,8 +286,8 @@ def _check_causal(model: Any, left: _Reading, right: _Reading, name: str) -> Non
             f"{name} differ by {difference_again:.2g}."
         )
     raise RefusalError(
-        f"Expected a causal language model, but {name} reads the tokens that it is to predict: "
-        f"scores differ by {difference:.2g} where later tokens differ."
+        f"Expected a causal language model, but the scores of {name} depend on later tokens: a "
+        f"change of later tokens changes a score by {difference:.2g}."
     )
 
 

@@ -58,10 +58,11 @@ def check_first_answers(unread: Sequence[str], n_answers: int, model: str) -> No
             line = f"…{line[-MAX_SHOWN_CHARACTERS:]}"
         samples.append(repr(line))
     raise UnreadAnswersError(
-        f"Expected answers that can be read, but {len(unread)} of the first {n_answers} of {model} "
-        f"cannot, such as {'; '.join(samples)}: `form` 'constrained' holds answers to the options "
-        "where a server can, `pattern` finds them, `style` 'letters' with `scoring` 'next_words' "
-        "needs no text, and `max_new_tokens` gives more room.",
+        f"Expected answers that can be read, but {len(unread)} of the first {n_answers} answers "
+        f"of {model} cannot be read, such as {'; '.join(samples)}. Set `form` to 'constrained' if "
+        "the server can restrict answers to the options. Otherwise set `pattern` to an "
+        "expression that finds the answer, set `style` to 'letters' and `scoring` to "
+        "'next_words', or raise `max_new_tokens`.",
         option=("form", "pattern", "style", "scoring", "max_new_tokens"),
     )
 

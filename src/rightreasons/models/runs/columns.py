@@ -110,7 +110,7 @@ class Columns:
         column = self.columns[name]
         if not isinstance(column, Ragged):
             raise TypeError(
-                f"Expected the column {name!r} to have rows of their own lengths, but it is an array."
+                f"Expected the column {name!r} to have rows of different lengths, but got an array."
             )
         return column
 

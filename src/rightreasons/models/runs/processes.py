@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from rightreasons.core.sentences import pluralize
 from rightreasons.models.runs.progress import make_title
 
 TOKENS_PER_ITEM = 128
@@ -68,15 +69,16 @@ class Processes:
             gathered: list[tuple[str, T]] = gather_object([(step, value)])
         except RuntimeError as error:
             raise ConnectionError(
-                f"Expected an answer from all {self.count} processes, but one has ended, whose own "
-                "last line tells why; what was computed is kept, and the same command goes on from "
-                "there."
+                f"Expected an answer from all {self.count} processes, but one process has ended. "
+                "The last line of its output gives the reason. Finished results are kept; run "
+                "the same command again to resume."
             ) from error
         steps, values = zip(*gathered, strict=True)
         if len(set(steps)) > 1:
             places = [f"process {rank} at {step_name}" for rank, step_name in enumerate(steps)]
             raise RuntimeError(
-                f"Expected all {self.count} processes at one place, but got {', '.join(places)}."
+                f"Expected all {self.count} processes at the same step, but got "
+                f"{', '.join(places)}."
             )
         return list(values)
 
@@ -129,8 +131,9 @@ def _join_processes() -> Any:
     n_gpus = torch.cuda.device_count()
     if 0 < n_gpus < n_local:
         raise ValueError(
-            f"Expected a GPU for each of the {n_local} processes on this machine, but it has "
-            f"{n_gpus}: start as many, or hide them with CUDA_VISIBLE_DEVICES=''."
+            f"Expected one GPU per process, but this machine has {pluralize(n_gpus, 'GPU')} for "
+            f"{n_local} processes. Start {pluralize(n_gpus, 'process', 'processes')}, or set "
+            "CUDA_VISIBLE_DEVICES='' to run on the CPU."
         )
     was_joined = torch.distributed.is_initialized()
     # Without a GPU accelerate joins the processes only with cpu=True.
