@@ -202,7 +202,7 @@ def test_confidence_in_given_answers(tmp_path):
     page = made.page.read_text("utf-8")
     assert "whose given answer is correct" in page
     assert "most probable class" not in page
-    with pytest.raises(ValueError, match="has the confidence in given answers"):
+    with pytest.raises(ValueError, match="only the confidence in each"):
         rightreasons.compare(tmp_path / "report", tmp_path / "report")
 
 
@@ -296,7 +296,7 @@ def test_choices_bring_the_cues(tmp_path):
         ),
         (
             [{"confidence": 0.5, "correct": 1}],
-            "Expected class scores in .* to go with .*items.jsonl",
+            "to contain class scores for .*items.jsonl",
         ),
     ):
         with pytest.raises(ValueError, match=sentence):

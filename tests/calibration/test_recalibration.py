@@ -109,7 +109,7 @@ def test_report_on_another_split(method):
 
 
 def test_what_cannot_be_recalibrated():
-    with pytest.raises(ValueError, match="only a temperature fits"):
+    with pytest.raises(ValueError, match="Only a temperature fits"):
         recalibrate([[0.5, 0.5], [0.2, 0.3, 0.5]], [0, 0], [[0.5, 0.5]], scores="probabilities")
     with pytest.raises(ValueError, match="in both splits"):
         recalibrate(np.zeros((2, 3)), [0, 1], np.zeros((2, 2)))

@@ -165,7 +165,7 @@ class TestRecalibrate:
             (None, ("--method", "platt"), "to be one of"),
             (None, ("--out", "new.xlsx"), "Expected a .csv file in"),
             ("p_n,p_p,label\n0.5,0.5,n\n0.1,0.9,p\n", (), "Expected the classes of fit.csv"),
-            ("confidence,correct\n0.5,1\n0.8,0\n", (), "confidence in given answers"),
+            ("confidence,correct\n0.5,1\n0.8,0\n", (), "only the confidence in each answer"),
         ],
     )
     def test_mistakes(self, files, capsys, monkeypatch, change, words, message):

@@ -89,7 +89,7 @@ def test_a_filled_sheet_makes_a_balanced_set(items, tmp_path, delimiter):
         ({"item": "99"}, "item of the data"),
         ({"correct choice": "It hailed."}, "correct choice"),
         ({"prompt": "Who?"}, "the prompt of"),
-        ({"new prompt": "Why,  7?"}, "the old one"),
+        ({"new prompt": "Why,  7?"}, "the original prompt"),
         ({"new prompt": "The sky fell."}, "has the same"),
         ({"item": "03"}, "twice|unique|again"),
     ],

@@ -377,7 +377,7 @@ class TestAdapters:
     def test_it_is_not_fine_tuned(self, folders, tmp_path):
         with pytest.raises(
             ValueError,
-            match="adapter: merge",
+            match="Merge the adapter",
         ):
             fine_tune(
                 str(folders / "classifier"),

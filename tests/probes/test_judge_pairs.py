@@ -76,7 +76,7 @@ def test_figures_and_command(tmp_path, capsys):
         ({"model_b": ["gpt"] * 6}, "row 0 holds .'gpt', 'gpt'"),
         (
             {"model_a": ["b"] * 6, "winner": ["a", "b", "b", "a", "a", "b"], "model_b": ["a"] * 6},
-            "names a place and",
+            "names both a position",
         ),
         ({"winner": None}, "with verdict_column="),
     ],
@@ -98,5 +98,5 @@ def test_a_candidate_may_bear_the_name_of_its_own_place_alone(verdict, wins):
         "winner": [verdict, "tie"],
     }
     assert read_judgments(rows).judges["judge"]["first_wins"].tolist() == [wins]
-    with pytest.raises(ValueError, match="other: rename"):
+    with pytest.raises(ValueError, match="Rename the candidates"):
         read_judgments({**rows, "winner": ["tie", verdict]})

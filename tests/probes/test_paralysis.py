@@ -96,7 +96,7 @@ def test_paired_tests_and_intervals():
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]] * 2, [0], [0]), "of one length, but got 1, 2, 1 and 1"),
         (
             ([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[1, 2]]),
-            "`perturbed_references` has it",
+            "position in `perturbed_references`",
         ),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0, 5]]), "row 0 holds 0, 5 of 3 choices"),
         (

@@ -128,7 +128,7 @@ def test_a_page_of_an_earlier_version_is_refused(report, tmp_path):
     for file in ("audit.json", "index.html"):
         (tmp_path / file).write_bytes((report / file).read_bytes())
     (tmp_path / "index.html").write_text("<p>old</p>", "utf-8")
-    with pytest.raises(OptionError, match="repeat the audit") as error:
+    with pytest.raises(OptionError, match="Repeat the audit") as error:
         LiveReport(tmp_path, [make_scorer()])
     assert error.value.option == ("report",)
 

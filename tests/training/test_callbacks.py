@@ -198,7 +198,7 @@ def test_a_callback_without_its_trainer_says_how_to_get_it(tmp_path):
             processing_class=tokenizer,
             callbacks=[callback],
         )
-        with pytest.raises(ValueError, match="call `attach"):
+        with pytest.raises(ValueError, match="Call `attach"):
             trainer.train()
 
 

@@ -174,7 +174,7 @@ def test_a_batch_with_only_some_labels_is_an_error(unlabeled_row):
 
 
 def test_removed_columns_are_an_error_that_names_the_remedy():
-    with pytest.raises(OptionError, match="pass remove_unused_columns=False") as error:
+    with pytest.raises(OptionError, match="Pass remove_unused_columns=False") as error:
         MultipleChoiceCollator(tiny_tokenizer())([{"label": 0}])
 
     assert error.value.option == ("remove_unused_columns",)

@@ -77,7 +77,7 @@ def test_an_answer_outside_of_its_context_is_refused(tmp_path):
 
 
 def test_questions_are_not_opened_by_name():
-    with pytest.raises(OptionError, match="pass the rows") as error:
+    with pytest.raises(OptionError, match="Pass the rows") as error:
         open_training_data("squad", TrainingDataOptions(), task="question_answering")
 
     assert error.value.option == ("task",)

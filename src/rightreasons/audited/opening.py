@@ -244,7 +244,7 @@ def _list_set_options(settings: AuditOptions, names: tuple[str, ...]) -> list[st
 def _check_no_option(unused: list[str], model: Any) -> None:
     if unused:
         raise OptionError(
-            f"Expected no `{unused[0]}` with {model}, to which it does not apply.",
+            f"Expected no `{unused[0]}` with {model}, because the option does not apply.",
             option=unused[0],
         )
 

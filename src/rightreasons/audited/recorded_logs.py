@@ -109,7 +109,8 @@ class RecordedLog:
             if name in HARNESS_QUESTIONS and name not in recorded:
                 raise OptionError(
                     f"Expected questions that {Path(self.path).name} answers "
-                    f"({format_list(recorded)}), but got {name!r}: `-T questions={name}` asks it.",
+                    f"({format_list(recorded)}), but got {name!r}. Use `-T questions={name}` to "
+                    "record an answer.",
                     option="questions",
                 )
         return names

@@ -112,7 +112,7 @@ def _check_scores(context: AuditContext, split: AuditSplit, scores: Scores) -> N
     if not len(scores):
         raise ValueError(
             f"Expected answers of {context.source.name} to the items of “{split.name}”, but none "
-            f"of {len(split)} can be read: {reason}."
+            f"of {len(split)} answers can be read: {reason}."
         )
 
 

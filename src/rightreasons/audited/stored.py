@@ -113,8 +113,8 @@ def open_stored(
         return _add_arms(model, arm_records, arm_commands), FILE_SPLIT, rows
     if stored.judge is not None:
         raise OptionError(
-            f"Expected a log of answers to items with choices for `judge`, but {path} has no choices "
-            "from which an answer could be read.",
+            f"Expected a log of answers to items with choices for `judge`, but {path} has no "
+            "choices to read answers from.",
             option="judge",
         )
     predictions = _find_predictions(columns, options, file_name, settings, with_labels=has_items)
@@ -300,8 +300,8 @@ def _open_items(
 
     if predictions.kind == "confidence":
         raise ValueError(
-            f"Expected class scores in {path} to go with {data_name}, but it has the confidence in "
-            "given answers, which is audited alone."
+            f"Expected {path} to contain class scores for {data_name}, but it contains only the "
+            "confidence in each answer. Audit the confidence without a data set."
         )
     task = settings.task
     if task is None and predictions.label_names:

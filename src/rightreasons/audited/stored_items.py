@@ -230,8 +230,9 @@ def match_ids(
         return own_ids
     if len(predictions) != len(ids):
         raise ValueError(
-            f"Expected one prediction per item of {data_name} in {path}, {len(ids):,}, or ids of these "
-            f"items, but got {pluralize(len(predictions), 'prediction')}."
+            f"Expected one prediction per item of {data_name} in {path} ({len(ids):,} "
+            "predictions), or ids of these items, but got "
+            f"{pluralize(len(predictions), 'prediction')}."
         )
     _check_texts(predictions, ids, items, path, data_name)
     return ids
@@ -280,8 +281,8 @@ def _check_texts(
     row = mismatches[0]
     longest = max((str(column[row]) for column in text_columns), key=len)
     raise ValueError(
-        f"Expected answers to the items of {data_name} in {path}, but row {row} is about "
-        f"{format_value(longest)}, where the item {ids[row]!r} is "
+        f"Expected answers to the items of {data_name} in {path}, but row {row} has the text "
+        f"{format_value(longest)}, while the item {ids[row]!r} has "
         f"{format_value(text_by_id[ids[row]])}."
     )
 

@@ -117,7 +117,8 @@ def get_class_names(splits: Iterable[datasets.Dataset], data_name: str) -> tuple
         if "label" in rows.column_names:
             return tuple(rows.features["label"].names)
     raise OptionError(
-        f"Expected labels in {data_name}, whose names a language model chooses from, but it has none.",
+        f"Expected labels in {data_name}, because a language model chooses from the names of the "
+        "labels, but got none.",
         option="label_column",
     )
 
@@ -150,7 +151,7 @@ def choose_training_split(splits: Iterable[str]) -> str:
     # Which of several splits the model learned from cannot be guessed.
     if len(names) > 1:
         raise OptionError(
-            f"Expected one split, or one named train, but got {', '.join(names)}.",
+            f"Expected one split, or a split named train, but got {', '.join(names)}.",
             option="train",
         )
     return names[0]
@@ -198,8 +199,8 @@ def _renumber_labels(rows: datasets.Dataset, label: Any, source: Any) -> dataset
     for name in names:
         if name not in label.names:
             raise OptionError(
-                f"Expected the labels of the data ({', '.join(label.names)}) in {data_name}, but got "
-                f"{name!r}; label_names gives labels new names.",
+                f"Expected the labels of the data ({', '.join(label.names)}) in {data_name}, but "
+                f"got {name!r}. Use label_names to rename the labels.",
                 option="train",
             )
     numbers = [label.str2int(names[number]) if number >= 0 else -1 for number in rows["label"][:]]

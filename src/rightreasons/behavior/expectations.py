@@ -222,8 +222,8 @@ class Answers:
         """Return the probabilities; raise an error if the model gives none."""
         if self.probabilities is None:
             raise ValueError(
-                "Expected class probabilities for an expectation of confidence, "
-                "but got labels alone."
+                "Expected class probabilities for an expectation of confidence, but got only "
+                "labels."
             )
         return self.probabilities
 

@@ -372,14 +372,15 @@ def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
 
     if np.isnan(iid.a).any() or np.isnan(iid.b).any():
         raise ValueError(
-            "Expected an outcome of every independent item for both models, but some are undefined."
+            "Expected an outcome of every independent item for both models, but some outcomes "
+            "are undefined."
         )
     # The mean over functionalities needs at least one with a defined case.
     for field, model in (("a", "first"), ("b", "second")):
         if all(np.isnan(getattr(outcomes, field)).all() for outcomes in suites):
             raise ValueError(
-                f"Expected a defined case of the {model} model in at least one of `suites`, "
-                "but none is."
+                f"Expected a defined case of the {model} model in at least one of `suites`, but "
+                "all cases are undefined."
             )
     return _ParsedPair(iid=iid, suites=suites)
 
@@ -406,8 +407,8 @@ def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
         for outcomes, expected in zip(pair.groups, expected_groups, strict=True):
             if not _has_same_clusters(outcomes.codes, expected.codes):
                 raise ValueError(
-                    f"Expected the pairs of the task {task!r} to have the same clusters, "
-                    "but they differ."
+                    f"Expected the pairs of the task {task!r} to have the same clusters, but the "
+                    "clusters differ."
                 )
 
 
@@ -601,8 +602,8 @@ def find_negative_transfer(
     if standard.keys() != held_out.keys():
         names = ", ".join(sorted(standard.keys() ^ held_out.keys()))
         raise ValueError(
-            f"Expected the same functionalities in `standard` and `held_out`, "
-            f"but only one of them has {names}."
+            f"Expected the same functionalities in `standard` and `held_out`, but {names} occurs "
+            "only on one side."
         )
 
     comparisons = []

@@ -234,8 +234,8 @@ def classify(
     if asks_neutral:
         raise OptionError(
             f"Expected an answer to every example of {suite.name!r}, which compares the "
-            f"probabilities of three sentiments, but {int(missing.sum())} of {len(missing)} have "
-            "none: scoring='sum' scores every label.",
+            f"probabilities of three sentiments, but {int(missing.sum())} of {len(missing)} "
+            "examples have no answer. Use scoring='sum' to score every label.",
             option="scoring",
         )
     return classification.mark_missing(missing, probabilities.shape[1])

@@ -277,8 +277,8 @@ def _check_can_classify(classifier: Any, suite: Suite) -> None:
         )
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
-            f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are "
-            "texts: ask a question-answering model, or score stored answers with `score_stored`."
+            f"Expected a suite for a classifier, but {suite.name!r} expects answers that are "
+            "texts. Use a question-answering model, or score stored answers with `score_stored`."
         )
 
 
@@ -320,8 +320,8 @@ def label_words(suite: Suite) -> tuple[str, ...]:
     if suite.label_names is not None:
         return suite.label_names
     raise ValueError(
-        f"Expected `label_names` in the first line of the suite {suite.name!r}, from which a "
-        "language model chooses, but there are none."
+        f"Expected `label_names` in the first line of the suite {suite.name!r}, because a "
+        "language model chooses from these names, but got none."
     )
 
 
@@ -461,7 +461,8 @@ def _score_answers(
         if is_unreadable.any():
             raise ValueError(
                 f"Expected answers that are labels of the suite {suite.name!r} in {source}, but "
-                f"{is_unreadable.sum():,} of {len(column):,} hold none that can be read."
+                f"{is_unreadable.sum():,} of {len(column):,} answers have no label that can be "
+                "read."
             )
         # A file in which every answer is a whole number is read as numbers.
         texts = column
@@ -564,9 +565,8 @@ def _sort_by_numbers(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     # Any other names would leave open which column is which label.
     if numbers is None or sorted(numbers) != list(range(len(names))):
         raise ValueError(
-            "Expected columns of scores that are numbered as the labels of the suite "
-            f"{suite.name!r}, whose first line has no `label_names`, "
-            f"but they are {format_list(names)}."
+            f"Expected score columns with the numbers of the labels of the suite {suite.name!r}, "
+            f"whose first line has no `label_names`, but got {format_list(names)}."
         )
     order = np.argsort(numbers)
     sorted_names = tuple(names[column] for column in order)

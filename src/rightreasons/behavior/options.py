@@ -32,7 +32,7 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
         # A number of cases without a suite would silently do nothing. Either option may be the mistake.
         if self.suite is None and self.max_cases is not None:
             raise OptionError(
-                "Expected `suite` if `max_cases` is given, but there is none.",
+                "Expected `suite` if `max_cases` is given, but got no suite.",
                 option=("suite", "max_cases"),
             )
 

@@ -248,8 +248,8 @@ def number_answers(
     column = resolve_labels(answers, names, first=0, source=source)
     if names is None and column.how != BY_NUMBER:
         raise ValueError(
-            f"Expected numbers of labels in {source}, as the suite's first line has no "
-            f"`label_names`, but the answers are {format_list(column.names)}."
+            f"Expected label numbers in {source}, because the suite's first line has no "
+            f"`label_names`, but got the answers {format_list(column.names)}."
         )
     # An empty answer would silently count as a failure.
     missing = np.flatnonzero(column.ids < 0)

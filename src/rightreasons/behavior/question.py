@@ -148,7 +148,7 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
     """
     suite = context.suite(options)
     if suite is None:
-        raise ValueError("Expected a behavioral suite, but none was named.")
+        raise ValueError("Expected a behavioral suite, but got none.")
     # The folder of the stored answers is named after the texts, so that they are reused only for
     # the same suite.
     fingerprint = fingerprint_texts(["\0".join(texts) for texts in suite.texts()])

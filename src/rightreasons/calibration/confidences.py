@@ -75,8 +75,8 @@ def _pair_positive(top: TopLabel) -> list[Pair]:
     table = _get_table(top, "positive")
     if table.shape[1] != 2:
         raise OptionError(
-            f"Expected two classes in `predictions` for kind='positive', but got {table.shape[1]}; "
-            "use kind='top_label' or kind='classwise'.",
+            "Expected two classes in `predictions` for kind='positive', but got "
+            f"{table.shape[1]}. Use kind='top_label' or kind='classwise'.",
             option="kind",
         )
     return [(table[:, 1], top.labels == 1)]
@@ -97,8 +97,8 @@ def _get_table(top: TopLabel, kind: str) -> Floats:
     """
     if isinstance(top.probabilities, Ragged):
         raise OptionError(
-            f"Expected rows of one length in `predictions` for kind={kind!r}, but they differ; "
-            "use kind='top_label'.",
+            f"Expected rows of one length in `predictions` for kind={kind!r}, but the lengths "
+            "differ. Use kind='top_label'.",
             option="kind",
         )
     return top.probabilities
@@ -228,8 +228,9 @@ def parse_top_label(
     # Booleans say whether an answer was correct; 0 and 1 may be either.
     if not is_answer and rows.is_vector and _has_booleans(references):
         raise OptionError(
-            "Expected class labels in `references`, but got True and False, as if they said whether "
-            "each answer was correct: pass kind='confidence', or the labels as 0 and 1.",
+            "Expected class labels in `references`, but got True and False. If these values say "
+            "whether each answer is correct, pass kind='confidence'; otherwise pass the labels "
+            "as 0 and 1.",
             option="kind",
         )
     if scores == "probabilities" and rows.is_vector and rows.is_whole:

@@ -73,7 +73,7 @@ def elicit_confidence(
     if (labels < 0).any() or not len(labels):
         raise ValueError(
             "Expected a label for each item, to determine which answers are correct, but some "
-            "items have none."
+            "items have no label."
         )
     ids = [str(item_id) for item_id in rows["id"]]
     folder = None if out is None else Path(out)

@@ -248,7 +248,7 @@ def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Flo
     columns = next(sample.columns)
     clusters = columns.clusters
     if clusters is None:
-        raise ValueError("Expected pairs with clusters, but they are independent.")
+        raise ValueError("Expected pairs with clusters, but got independent pairs.")
     n_draws = resampling.resamples
     n_clusters = int(clusters.max()) + 1
     n_simulations = max(

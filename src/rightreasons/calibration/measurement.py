@@ -353,7 +353,7 @@ def measure_elicited(
     if context.prompted is None:
         raise ValueError(
             f"Expected a language model to elicit confidence from, but {context.source.name} is "
-            "not one."
+            "not a language model."
         )
     # Imported late: most audits elicit nothing, and prompts take long to import.
     from rightreasons.calibration.elicit import elicit_confidence

@@ -100,8 +100,8 @@ class Recalibrator(Result):
         logits = parse_class_logits(predictions, scores, "predictions")
         if logits.shape[1] != self.n_classes:
             raise ValueError(
-                f"Expected scores of {self.n_classes} classes, as those that this was fitted on, but got "
-                f"{logits.shape[1]}."
+                f"Expected scores of {self.n_classes} classes, as in the scores that the "
+                f"recalibration was fitted on, but got {logits.shape[1]}."
             )
         return self.apply_to_logits(logits)
 
@@ -353,7 +353,8 @@ def parse_class_logits(predictions: Any, scores: str, name: str) -> Floats:
     logits = parse_logits(predictions, scores, name)
     if isinstance(logits, Ragged):
         raise ValueError(
-            f"Expected rows of one length in `{name}`, but they differ; only a temperature fits them."
+            f"Expected rows of one length in `{name}`, but the lengths differ. Only a temperature "
+            "fits rows of different lengths."
         )
     return logits
 
@@ -524,8 +525,8 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     if np.isposinf(losses).any():
         item = int(np.flatnonzero(np.isposinf(losses))[0])
         raise ValueError(
-            f"Expected labels with a probability above 0, but that of item {item} has probability 0, "
-            "which no temperature mends: give logits, or probabilities with more digits."
+            f"Expected labels with a probability above 0, but the label of item {item} has "
+            "probability 0 at every temperature. Pass logits, or probabilities with more digits."
         )
 
     lowest = 1.0 / TEMPERATURE_RANGE[1]

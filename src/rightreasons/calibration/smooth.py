@@ -400,8 +400,7 @@ def consistency(
     observed = float((weight * gaps).sum())
     if abs(observed - result.ece) > 1e-9:
         raise ValueError(
-            f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got "
-            f"{result.ece:.6g}."
+            f"Expected the plain l1 error of the bins, {observed:.6g}, but got {result.ece:.6g}."
         )
 
     tail = (1 - resampling.level) / 2

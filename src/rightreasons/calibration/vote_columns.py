@@ -42,8 +42,8 @@ def measure_votes(context: AuditContext, options: CalibrationOptions) -> HumanCa
     scores = context.scores()
     if scores.kind == "confidence" or isinstance(scores.logits, Ragged):
         raise OptionError(
-            "Expected the same classes in all items for `votes_columns`, but those of "
-            f"{context.primary.name!r} differ.",
+            "Expected the same classes in all items for `votes_columns`, but the classes of "
+            f"items of {context.primary.name!r} differ.",
             option="votes_columns",
         )
     votes = read_votes(context, parse_names(options.votes_columns) or [])
@@ -137,6 +137,6 @@ def _parse_numbers(column: Sequence[Any], heading: str) -> Floats:
         return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"Expected votes in each item of the column {heading!r}: numbers, or lists of one "
-            "length."
+            f"Expected votes in each item of the column {heading!r}, as numbers or as lists of "
+            "one length."
         ) from None

@@ -51,7 +51,7 @@ def open_items(
     items = select_labeled_items(splits[name])
     if len(items) == 0:
         raise OptionError(
-            f"Expected items with a label in {dataset}, but none of split {name!r} has one.",
+            f"Expected items with a label in {dataset}, but no item of split {name!r} has a label.",
             option="label_column",
         )
     return items, name

@@ -101,8 +101,8 @@ def export(
         export_probed(dataset, settings, out, options.questions)
     else:
         raise OptionError(
-            "Expected `reasons` in a task of inspect, which needs no other export: "
-            f"inspect eval rightreasons/audit -T data={dataset} asks the probes.",
+            "Expected `reasons` in a task of inspect, which needs no other export. To run the "
+            f"probes, use inspect eval rightreasons/audit -T data={dataset}.",
             option=("reasons", "to"),
         )
 
@@ -130,21 +130,21 @@ def _check_export(options: ExportOptions, prompt: Wording) -> None:
     # A document of lighteval has one request per choice, and nothing follows its answer.
     if options.to == LIGHTEVAL and (options.reasons or options.questions):
         raise OptionError(
-            "Expected neither `reasons` nor `questions` in a task of lighteval, which asks the "
-            "probes.",
+            "Expected no `reasons` or `questions` in a task of lighteval, which contains only "
+            "the probes.",
             option=("reasons", "questions"),
         )
     if options.reasons and options.questions:
         raise OptionError(
-            "Expected either `reasons` or `questions`, which are separate tasks, but got both: the "
-            "question reasons is one of `questions`, too.",
+            "Expected either `reasons` or `questions`, which are separate tasks, but got both. "
+            "To export both as one task, add reasons to `questions`.",
             option=("reasons", "questions"),
         )
     # The probes have the prompt of the task, and `questions` the prompts of an audit.
     for name in wording:
         if name in typed and not options.reasons:
             raise OptionError(
-                f"Expected `reasons` with `{name}`, as other tasks have fixed prompts.",
+                f"Expected `reasons` with `{name}`, because other tasks have fixed prompts.",
                 option=("reasons", name),
             )
 

@@ -43,8 +43,8 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
     if subsets is None:
         if "easy" not in items.column_names:
             raise OptionError(
-                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the "
-                f"data has {', '.join(items.column_names)}.",
+                "Expected a column `easy` that states whether an item is Easy, or --subsets, but "
+                f"got the columns {', '.join(items.column_names)}.",
                 option="subsets",
             )
         return [bool(flag) for flag in items["easy"][:]]
@@ -69,7 +69,7 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
     # The subsets of another data set have other ids.
     if all(flag is None for flag in flags):
         raise OptionError(
-            f"Expected ids of the items in {subsets.name}, but it has none of them.",
+            f"Expected ids of the items in {subsets.name}, but found no id of these items.",
             option="subsets",
         )
     return flags
@@ -225,7 +225,8 @@ def split(
     # A classifier that has seen the items solves them anyway.
     if train_name == test_name:
         raise ValueError(
-            f"Expected different splits to train on and to divide, but both are {test_name!r}."
+            "Expected different splits to train on and to divide, but both splits are "
+            f"{test_name!r}."
         )
     train = labeled[choose_split(labeled, train_name, source_name=source_name)]
     result = premise_oblivious_split(

@@ -139,7 +139,8 @@ def look(
     if is_description and settings:
         name = next(iter(settings))
         raise OptionError(
-            f"Expected no `{name}` next to {dataset}, which sets it: change the value there.",
+            f"Expected no `{name}` next to {dataset}, which already contains this option. Change "
+            "the value in the file.",
             option=name,
         )
     source: Any = dataset
@@ -191,7 +192,8 @@ def _write_data_file(
         is_about_others = Path(str(read_description(out).source)).resolve() != path.resolve()
     if is_about_others and settings:
         raise OptionError(
-            f"Expected `out` to be new or about {dataset}, but {out} is about other data.",
+            f"Expected `out` to be a new file or a file about {dataset}, but {out} is about other "
+            "data.",
             option="out",
         )
     if is_about_others:

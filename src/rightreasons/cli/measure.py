@@ -246,7 +246,7 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
         print_word_cues(results[name], top)
     if not results:
         raise OptionError(
-            f"Expected texts with two labels or more in {dataset}, but no split has them.",
+            f"Expected texts with two labels or more in {dataset}, but no split has such texts.",
             option="label_column",
         )
     hand_over(results)

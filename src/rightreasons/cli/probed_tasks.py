@@ -48,8 +48,8 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
     # Labeled texts have no choices that could answer without a question.
     if label_names is not None:
         raise OptionError(
-            f"Expected items with choices in {dataset}, but they have labels; `reasons` asks about "
-            "these.",
+            f"Expected items with choices in {dataset}, but the items have labels. Use `reasons` "
+            "for items with labels.",
             option=("reasons", "to"),
         )
     rows = []

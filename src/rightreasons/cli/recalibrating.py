@@ -190,8 +190,8 @@ def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions
     has_ids = _has_own_ids(fitted) and _has_own_ids(table)
     if n_shared == len(items) or (has_ids and n_shared):
         raise OptionError(
-            f"Expected other items in {file} than in {fit} to judge the recalibration by, but "
-            f"{n_shared:,} of {len(items):,} are the same.",
+            f"Expected {file} to contain other items than {fit}, to evaluate the recalibration on "
+            f"new items, but {n_shared:,} of {len(items):,} items are the same.",
             option="page",
         )
 
@@ -236,11 +236,14 @@ def _check_classes(fit: Path, fitted: Predictions, file: Path, table: Prediction
     for path, predictions in ((fit, fitted), (file, table)):
         if predictions.kind == "confidence":
             raise ValueError(
-                f"Expected class scores in {path.name}, but it has the confidence in given answers."
+                f"Expected {path.name} to contain a score for each class, but it contains only "
+                "the confidence in each answer."
             )
         labels = predictions.references
         if labels is None or (labels < 0).any():
-            raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
+            raise ValueError(
+                f"Expected a label for each item of {path.name}, but some items have no label."
+            )
     if fitted.label_names != table.label_names or fitted.scores != table.scores:
         raise ValueError(
             f"Expected the classes of {fit.name}, {_describe_classes(fitted)}, in {file.name}, but got "

@@ -53,8 +53,8 @@ def card(
     if to.suffix in (".yaml", ".yml"):
         if benchmark is None or figure is None:
             raise OptionError(
-                f"Expected `benchmark` and `figure` with {to.name}, as a result of a benchmark is one "
-                "figure.",
+                f"Expected `benchmark` and `figure` with {to.name}, because a benchmark result is "
+                "one figure.",
                 option=("benchmark", "figure"),
             )
         typer.echo(f"Result: {write_eval_results(report, to, benchmark=benchmark, figure=figure)}")

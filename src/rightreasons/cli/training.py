@@ -224,7 +224,7 @@ def run(
     # A plan of the Python interface need not say where its model and data are.
     if "source" not in opened.settings:
         raise ValueError(
-            f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources."
+            f"Expected a plan made by `rightreasons learn plan`, but {folder} lists no sources."
         )
     executed = run_plan(opened, open_task(opened.settings["source"]), engine=options)
     typer.echo(

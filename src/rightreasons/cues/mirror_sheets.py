@@ -159,8 +159,8 @@ def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> 
         # A prompt that was copied down a column fits one of its items at most.
         if new_prompt in id_by_prompt:
             raise ValueError(
-                f"Expected a new prompt of its own in {line}, but item {id_by_prompt[new_prompt]!r} has "
-                f"the same: {format_value(new_prompt)}."
+                f"Expected a distinct new prompt in {line}, but item {id_by_prompt[new_prompt]!r} "
+                f"has the same prompt: {format_value(new_prompt)}."
             )
         id_by_prompt[new_prompt] = item_id
         prompts[item_id] = new_prompt
@@ -191,12 +191,13 @@ def _check_row(cells: Mapping[str, str], expected: Mapping[str, str] | None, lin
         # Spreadsheets may change line ends and the spaces around a text.
         if cells[name].split() != expected[name].split():
             raise ValueError(
-                f"Expected the {name} of the data in {line}, {format_value(expected[name])}, but got "
-                f"{format_value(cells[name])}: only the column “{NEW_PROMPT_COLUMN}” is filled in."
+                f"Expected the {name} of the data in {line}, {format_value(expected[name])}, but "
+                f"got {format_value(cells[name])}. Change only the column “{NEW_PROMPT_COLUMN}”."
             )
     if cells[NEW_PROMPT_COLUMN].split() == expected[PROMPT_COLUMN].split():
         raise ValueError(
-            f"Expected a new prompt in {line}, but got the old one: {format_value(expected[PROMPT_COLUMN])}."
+            f"Expected a new prompt in {line}, but got the original prompt: "
+            f"{format_value(expected[PROMPT_COLUMN])}."
         )
 
 
@@ -219,8 +220,9 @@ def _make_rows(items: datasets.Dataset) -> dict[str, dict[str, str]]:
         choices = get_choices(item)
         if len(set(choices)) != 2 or len(choices) != 2 or item["label"] not in (0, 1):
             raise ValueError(
-                f"Expected two different choices and a label of 0 or 1 for item {item_id!r}, but got "
-                f"{format_value(_describe_item(item))}: only items of two choices have a mirror."
+                f"Expected two different choices and a label of 0 or 1 for item {item_id!r}, but "
+                f"got {format_value(_describe_item(item))}. Only items with two choices can be "
+                "mirrored."
             )
         rows[item_id] = {
             ITEM_COLUMN: item_id,

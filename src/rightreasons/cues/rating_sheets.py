@@ -145,7 +145,7 @@ def read_rating_sheets(
     for name, n_choices, label in zip(*columns, strict=True):
         if not isinstance(label, int) or not 0 <= label < n_choices:
             raise ValueError(
-                f"Expected the label of item '{name}' to be one of its choices, but it is {label}."
+                f"Expected the label of item '{name}' to be one of its choices, but got {label}."
             )
 
     # Sheets are shuffled, each in its own way; the codes bring the answers together again.

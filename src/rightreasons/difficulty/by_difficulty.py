@@ -218,7 +218,8 @@ def flip_rates(
     is_row = rows.dtype.kind in "iu" and rows.min() >= 0 and rows.max() < len(values)
     if not is_row:
         raise OptionError(
-            f"Expected `items` to be rows of `difficulty`, from 0 to {len(values) - 1}, but they are not.",
+            f"Expected `items` to be rows of `difficulty`, from 0 to {len(values) - 1}, but got "
+            "other numbers.",
             option="items",
         )
 

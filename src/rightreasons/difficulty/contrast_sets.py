@@ -113,8 +113,9 @@ class ContrastItems:
             if not is_named:
                 return None
             raise ValueError(
-                f"Expected contrast sets in the column {set_column!r}, one original and at least one "
-                f"revision with labels each, but none of its {len(first_rows):,} values names one."
+                f"Expected contrast sets in the column {set_column!r}, each with one original, at "
+                f"least one revision, and labels, but none of its {len(first_rows):,} values "
+                "names such a set."
             )
 
         rows = np.flatnonzero(is_complete[codes])
@@ -260,8 +261,8 @@ def _choose_columns(
             mark_column = mark_column or usual_marks
     if original_column is not None and set_column is None:
         raise OptionError(
-            "Expected the column of the contrast sets in addition to "
-            f"{original_column!r}, the column of their originals: name it with `groups_column`.",
+            f"Expected a column of contrast sets in addition to {original_column!r}, the column "
+            "that marks the originals. Name the column of contrast sets with `groups_column`.",
             option="groups_column",
         )
     # The first item of each set is its original only if the user names the sets.

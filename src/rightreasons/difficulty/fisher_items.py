@@ -80,7 +80,7 @@ def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasure
     if len(measured) < MIN_ITEMS:
         _, reason = measured.fisher.failures[0]
         raise ValueError(
-            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of "
-            f"{len(measured)}: {reason}"
+            f"Expected the eigenvalue of at least {MIN_ITEMS} items, but got only {len(measured)} "
+            f"eigenvalues: {reason}"
         )
     return measured

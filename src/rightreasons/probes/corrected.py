@@ -53,8 +53,8 @@ class CorrectedScorer:
         scorer = as_scorer(model)
         if scorer.label_names is not None:
             raise ValueError(
-                f"Expected a scorer of choices, but {scorer.name} has classes: their priors are "
-                "corrected by `rightreasons recalibrate`."
+                f"Expected a scorer of choices, but {scorer.name} has classes. Correct the priors "
+                "of classes with `rightreasons recalibrate`."
             )
         self.scorer = scorer
         self.correction = correction

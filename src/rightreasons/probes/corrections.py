@@ -112,8 +112,8 @@ class PriorCorrection(Result):
         if self.needs_second_request:
             if no_question is None:
                 raise ValueError(
-                    "Expected scores without the question in `no_question`, but got None: this correction "
-                    "needs them for each item."
+                    "Expected scores without the question in `no_question`, but got None. Such a "
+                    "correction needs these scores for each item."
                 )
             no_question_rows = parse_choice_scores(no_question, scores, "no_question")
             check_same_choices(rows, no_question_rows)
@@ -150,8 +150,8 @@ class PriorCorrection(Result):
         n_positions = len(log_prior)
         if (rows.lengths != n_positions).any():
             raise ValueError(
-                f"Expected items with {n_positions} choices, as those that this was fitted on, but "
-                f"got {', '.join(map(str, np.unique(rows.lengths)))}."
+                f"Expected items with {n_positions} choices, as in the items that the correction "
+                f"was fitted on, but got {', '.join(map(str, np.unique(rows.lengths)))}."
             )
         return np.tile(log_prior, len(rows))
 

@@ -135,7 +135,7 @@ def correct_judged_accuracy(
     n_labeled = int(is_labeled.sum())
     if n_labeled < MIN_LABELS or is_labeled.all():
         raise OptionError(
-            f"Expected human labels of some of the answers, {MIN_LABELS} or more, but {n_labeled} of "
+            f"Expected human labels of at least {MIN_LABELS} answers, but {n_labeled} of "
             f"{len(labels)} have one.",
             option="human_column",
         )
@@ -425,8 +425,8 @@ def _find_verdict_column(columns: Any, options: JudgmentOptions, file_name: str)
             found_names.append(name)
     if len(found_names) != 1:
         raise OptionError(
-            f"Expected one column with the verdict of the judge in {file_name}, but its columns are "
-            f"{', '.join(columns)}: name it with `verdict_column`.",
+            f"Expected one column with the verdict of the judge in {file_name}, but its columns "
+            f"are {', '.join(columns)}. Name the column with `verdict_column`.",
             option="verdict_column",
         )
     return str(found_names[0])

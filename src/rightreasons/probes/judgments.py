@@ -260,8 +260,8 @@ def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | 
         opposite_words = FIRST if text == pair[1] else SECOND
         if word in opposite_words:
             raise ValueError(
-                f"Expected a verdict that names one candidate, but in {location} {text!r} names a place "
-                "and the candidate in the other: rename the candidates."
+                f"Expected a verdict that names one candidate, but {text!r} in {location} names "
+                "both a position and the candidate in the other position. Rename the candidates."
             )
         return float(text == pair[0])
     if word in FIRST:
@@ -273,8 +273,8 @@ def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | 
     if word in NO_VERDICT:
         return None
     raise ValueError(
-        "Expected first, second or tie, A, B or C, or the name of a candidate as the verdict, but "
-        f"{location} has {text[:40]!r}."
+        "Expected first, second or tie, A, B or C, or the name of a candidate as the verdict, "
+        f"but got {text[:40]!r} in {location}."
     )
 
 

@@ -391,8 +391,8 @@ def probe_tables(
     original = _select_items(labeled, "id", common_ids)
     if len(original) == 0:
         raise ValueError(
-            "Expected items whose choices differ, and choices of other prompts to borrow, but each "
-            "item has two equal choices, or the prompt of all others."
+            "Expected items with different choices, and choices of other prompts to borrow, but "
+            "each item has two equal choices or has the same prompt as all other items."
         )
     return ProbeTables(
         tables={ORIGINAL: original, **tables},
@@ -429,7 +429,8 @@ def collect_logged_tables(
             rows.append(row)
     if not rows:
         raise ValueError(
-            f"Expected items with all of the arms {', '.join(names)} in the log, but none has them."
+            f"Expected items with all of the requests {', '.join(names)} in the log, but no item "
+            "has all of these requests."
         )
     original = items.select(rows)
     tables = {name: arms.make_table(original["id"][:], name) for name in names}
@@ -469,7 +470,8 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
     """
     if scores.logits is None:
         raise ValueError(
-            "Expected tables with scores, as `scored_by` returns them, but these have none."
+            "Expected tables with scores, as returned by `scored_by`, but got tables without "
+            "scores."
         )
     labels = scores.labels()
     units = scores.units
@@ -562,7 +564,7 @@ def ask_in_orders(
     sizes = sorted({len(row) for row in choices})
     if len(sizes) > 1 or len(choices) < 2:
         raise ValueError(
-            "Expected at least two items with one number of choices to turn, but got "
+            "Expected at least two items with the same number of choices to reorder, but got "
             f"{len(choices)} with {', '.join(map(str, sizes))}."
         )
     # Each item in all orders.

@@ -158,7 +158,7 @@ class ProbesMeasurement:
     def effect(self) -> ChoiceParalysis:
         """Effect of the most added choices on the confidence."""
         if self.scored is None:
-            raise ValueError("Expected the scores of choices, but there are none.")
+            raise ValueError("Expected the scores of choices, but got none.")
         return self.scored.paralysis[self.k]
 
     @property

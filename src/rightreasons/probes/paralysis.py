@@ -322,9 +322,10 @@ def _check_positions(
         has_all = len(values) == n_own_choices and len(valid_positions) == n_own_choices
         if not has_all or values[labels[number]] != perturbed_labels[number]:
             raise ValueError(
-                "Expected `original_positions` to say where each own choice is in the perturbed row, "
-                "each once and the right one as `perturbed_references` has it, but row "
-                f"{number} holds {', '.join(f'{value:g}' for value in values)} of {n_choices} choices."
+                "Expected `original_positions` to list the position of each original choice in "
+                "the perturbed row once, with the correct choice at its position in "
+                f"`perturbed_references`, but row {number} has "
+                f"{', '.join(f'{value:g}' for value in values)} for {n_choices} choices."
             )
     return rows.values.astype(np.int64)
 

@@ -295,8 +295,8 @@ class Arms(ArmPrompts):
         # A template may wrap lines.
         if _normalize_spaces(questions[0].sentence) not in _normalize_spaces(rendered):
             raise ValueError(
-                f"Expected a chat template that keeps what is asked, but that of "
-                f"{self.engine.name} drops the hint."
+                "Expected a chat template that keeps the whole question, but the template of "
+                f"{self.engine.name} removes the hint."
             )
 
     def _read_replies(

@@ -93,7 +93,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     """
     prompted = context.prompted
     if prompted is None:
-        raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
+        raise ValueError("Expected a language model with a prompt, but got another kind of model.")
     split = context.primary
     rows = choose_rows(list(split.ids), options.items, seed=context.seed)
     sample = split.take(np.array(rows))

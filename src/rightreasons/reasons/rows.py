@@ -148,8 +148,8 @@ def _check_columns(
             names = [column for column in row if row[column] is not None]
             columns = format_list(names)
             raise ValueError(
-                f"Expected `{name}` in each row of {file_name}, but row {number} has "
-                f"{columns or 'nothing'} alone."
+                f"Expected `{name}` in each row of {file_name}, but row {number} contains only "
+                f"{columns or 'nothing'}."
             )
     for name, value in values.items():
         # `isinstance` would accept True as an int, but it is not the index of an option.

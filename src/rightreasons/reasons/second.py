@@ -132,8 +132,8 @@ def check_second_model(engine: Engine, audited: Engine) -> None:
     """
     if engine.fingerprint == audited.fingerprint or engine.name == audited.name:
         raise OptionError(
-            f"Expected a judge other than the audited model, but both are {engine.name}: omit "
-            "`--judge`, and the audited model judges its own reasoning in a fresh conversation.",
+            f"Expected a judge other than the audited model, but both are {engine.name}. Omit "
+            "`--judge` to let the audited model judge its reasoning in a fresh conversation.",
             option="judge",
         )
 

@@ -217,8 +217,8 @@ def silent_sway(
     is_eligible = (plain >= 0) & (hints >= 0) & (hints != plain)
     if not is_eligible.any():
         raise ValueError(
-            "Expected items with a plain answer and a hint to another option, but none of "
-            f"{n_rows} has both."
+            "Expected items with an answer without a hint and a hint to another option, but none "
+            f"of {n_rows} items has both."
         )
     arms = _Arms(
         plain=plain[is_eligible],
@@ -725,7 +725,9 @@ def early_answers(
     # Traces may have different numbers of cuts; the first and the last are in all of them.
     flags_by_trace = [check_flags(row, "same") for row in same]
     if not flags_by_trace or min(map(len, flags_by_trace)) < 2:
-        raise ValueError("Expected flags at two cuts or more of each trace, but there are fewer.")
+        raise ValueError(
+            "Expected at least two flags for each trace, at different cuts, but got fewer."
+        )
     n_items = len(flags_by_trace)
     is_same_without = np.array([flags[0] for flags in flags_by_trace])
     is_same_with_all = np.array([flags[-1] for flags in flags_by_trace])

@@ -153,7 +153,7 @@ def _open_context(
     data, scorer = open_inputs(model, dataset, settings, asking, require_labels=True)
     if scorer.label_names is not None:
         raise OptionError(
-            f"Expected a model of multiple choice, but {scorer.name} has the classes "
+            f"Expected a multiple-choice model, but {scorer.name} has the classes "
             f"{', '.join(scorer.label_names)}.",
             option="model",
         )
@@ -327,7 +327,7 @@ def read_question_scores(tables: ProbeTables) -> QuestionScores:
     """Return the scores of scored tables."""
     logits = tables.logits
     if logits is None:
-        raise ValueError("Expected tables with scores, but these have none.")
+        raise ValueError("Expected tables with scores, but got tables without scores.")
     return QuestionScores(
         question=logits[ORIGINAL],
         no_question=logits["no_question"],

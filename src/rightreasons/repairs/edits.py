@@ -151,8 +151,8 @@ def _check_method(method: str, words: SpuriousWords, growth: float) -> None:
         )
     if method in ("swap", "in_place") and not words.have_counterparts:
         raise OptionError(
-            f"Expected a word of every label for the method {method!r}, but some labels have none: "
-            "remove the words, or insert them into texts of the other labels.",
+            f"Expected a word of every label for the method {method!r}, but some labels have no "
+            "word. Remove the words, or insert them into texts of the other labels.",
             option="method",
         )
     if growth < 0:

@@ -176,8 +176,8 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
     result = find_result(audit)
     if not result:
         raise OptionError(
-            f"Expected a report whose question about shortcuts was answered, but that of {folder} was not: "
-            f"{explain_missing_answer(audit)}",
+            "Expected a report with an answered question about shortcuts, but the report of "
+            f"{folder} has no answer: {explain_missing_answer(audit)}",
             option="report",
         )
     # The items are in the file of predictions: the data themselves may be gone, or changed.

@@ -137,8 +137,8 @@ def read_labeled_report(report: str | os.PathLike[str]) -> LabeledReport:
     folder = report_folder(report)
     if audit["model"]["task"] != "classification":
         raise OptionError(
-            f"Expected a report on a classifier, but that of {folder} is about {audit['model']['task']}: labels are "
-            "disputed by class.",
+            f"Expected a report on a classifier, but the report of {folder} is about "
+            f"{audit['model']['task']}. Disputed labels are listed by class.",
             option="report",
         )
     # The labels are those of the audit, even if the data has changed since.
@@ -146,7 +146,8 @@ def read_labeled_report(report: str | os.PathLike[str]) -> LabeledReport:
     file = prediction_files(audit).get(audit["dataset"]["primary"])
     if file is None:
         raise OptionError(
-            f"Expected a report with predictions, but that of {folder} has none.", option="report"
+            f"Expected a report with predictions, but the report of {folder} has none.",
+            option="report",
         )
     check_files(folder, audit, [file])
     predictions = read_predictions(folder / file)
@@ -231,7 +232,8 @@ def write_label_sheet(
     labeled = read_labeled_report(report)
     if not labeled.disputed.size:
         raise OptionError(
-            "Expected labels that the model contradicts, but there are none: nothing to review.",
+            "Expected labels that the model contradicts, but there are none, so there is nothing "
+            "to review.",
             option="report",
         )
     # The disputed labels come first, the least probable one at the top.
@@ -308,7 +310,7 @@ def read_label_sheet(
             decisions[item_id] = _parse_decision(decision, label, labeled.label_names, line)
     if not decisions:
         raise ValueError(
-            f"Expected decisions in {path.name}, but every decision is open: replace “?”."
+            f"Expected decisions in {path.name}, but every decision is open. Replace “?”."
         )
     return decisions
 
@@ -478,7 +480,8 @@ def write_label_issues(
             ids_by_label.setdefault(label, []).append(item_id)
     if not ids_by_label:
         raise ValueError(
-            f"Expected a decision that changes a label, but all {len(decisions):,} keep the label: nothing to correct."
+            f"Expected a decision that changes a label, but all {len(decisions):,} decisions keep "
+            "the label, so there is nothing to correct."
         )
     # An entry of the table has one label for all of its items.
     dataset = labeled.audit["dataset"]

@@ -320,8 +320,8 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
     baseline = outcome.baseline
     if best is None or baseline is None or outcome.change is None:
         raise ValueError(
-            "Expected finished runs that hold out each functionality, but there are none: what was trained on cannot "
-            "judge."
+            "Expected finished runs that hold out each functionality, but there are none. A "
+            "functionality that was trained on cannot judge the repair."
         )
     changes = []
     # The setting that decides comes first; the sort keeps the order of the others.
@@ -390,8 +390,9 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
     remaining = review.remaining
     if incorrect is None or remaining is None:
         raise OptionError(
-            "Expected reviewed labels of both kinds, disputed ones and controls, but one kind is open: the controls "
-            "judge the correction.",
+            "Expected reviewed labels of both kinds, disputed labels and controls, but all "
+            "labels of one kind are open. The correction is judged by comparing disputed labels "
+            "with controls.",
             option="sheet",
         )
     changes = [Change("incorrect labels", incorrect, remaining)]

@@ -62,9 +62,10 @@ def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
         p_value = float(special.bdtrc(n_hits - 1, n_tested, baseline))
     if p_value > MAX_P_VALUE:
         raise OptionError(
-            f"Expected training texts that predict the label without {enumerate_words(words)} too, but without them "
-            f"{n_hits / n_tested:.1%} of {n_tested:,} held-out texts are classified correctly, and {baseline:.1%} by "
-            "the most frequent label alone: no other signal remains to learn, so nothing was written.",
+            f"Expected training texts that predict the label without {enumerate_words(words)} "
+            f"too, but without these words {n_hits / n_tested:.1%} of {n_tested:,} held-out texts "
+            f"are classified correctly, and {baseline:.1%} by the most frequent label alone, so "
+            "no other signal remains to learn. Nothing was written.",
             option="not_reasons",
         )
 

@@ -131,7 +131,8 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
         plan = make_plan(findings, training, judged)
         if not plan:
             raise OptionError(
-                f"Expected a report with deciding words, but {findings.folder} lists none: nothing to repair.",
+                f"Expected a report with decisive words, but {findings.folder} lists none, so "
+                "there is nothing to repair.",
                 option="report",
             )
         file = write_plan(folder / PLAN_FILE, plan, {"report": str(findings.folder)})
@@ -327,9 +328,10 @@ class _Repair:
         decided = answers.measure_decided(self.options.resampling)
         if decided.low is not None and decided.low < MIN_DECIDED:
             raise OptionError(
-                f"Expected words that decide at least {MIN_DECIDED:.0%} of the predictions, but swapping "
-                f"{enumerate_words(words)} changes {decided.value:.1%} [{decided.low:.1%}, {decided.high:.1%}] of "
-                f"{len(versions.rows):,}: there is nothing to repair.",
+                f"Expected words that decide at least {MIN_DECIDED:.0%} of the predictions, but "
+                f"swapping {enumerate_words(words)} changes {decided.value:.1%} "
+                f"[{decided.low:.1%}, {decided.high:.1%}] of {len(versions.rows):,} predictions. "
+                "There is nothing to repair.",
                 option="not_reasons",
             )
         return answers
@@ -343,8 +345,9 @@ class _Repair:
         share = self.findings.find_share(words.labels)
         if not share:
             raise OptionError(
-                f"Expected words that the report named, since its model was {self.findings.missing_model} and cannot "
-                f"be asked again, but it does not name {enumerate_words(words)}.",
+                "Expected words that the report lists, because its model was "
+                f"{self.findings.missing_model} and cannot be run again, but the report does not "
+                f"list {enumerate_words(words)}.",
                 option="not_reasons",
             )
         # An item has a word if removing the words changes it.

@@ -100,8 +100,8 @@ class TrainingSet:
         if tokens != [word]:
             pieces = " and ".join(map(format_value, tokens))
             raise OptionError(
-                f"Expected single words in `not_reasons`, but got {format_value(name)}, which is read as "
-                f"{pieces or 'nothing'}.",
+                f"Expected single words in `not_reasons`, but got {format_value(name)}, which is "
+                f"split into {pieces or 'nothing'}.",
                 option="not_reasons",
             )
         return word

@@ -236,8 +236,8 @@ def _check_count(n_unseen: int, n_items: int) -> None:
     """Refuse a verification on too few items."""
     if n_unseen < MIN_ITEMS:
         raise OptionError(
-            f"Expected at least {MIN_ITEMS} labeled audited items that are not training texts, but {n_unseen} of "
-            f"{n_items} remain: a repair cannot be verified on training texts.",
+            f"Expected at least {MIN_ITEMS} labeled audited items that are not training texts, "
+            f"but {n_unseen} of {n_items} remain. A repair cannot be verified on training texts.",
             option="report",
         )
 

@@ -116,7 +116,7 @@ class Comparison(Result):
         for figure in self.figures:
             if figure.key == "accuracy" and figure.split:
                 return figure
-        raise LookupError("Expected reports that share a split.")
+        raise LookupError("Expected reports with a common split.")
 
     @property
     def n_tests(self) -> int:

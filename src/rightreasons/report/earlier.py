@@ -46,9 +46,8 @@ class EarlierReport:
         if repeated:
             return
         raise OptionError(
-            f"Expected a question whose tests {self.path} recorded "
-            f"({', '.join(self.tested)}), since `after` is given, but got "
-            f"{', '.join(questions)}.",
+            f"Expected a question with tests in {self.path} ({', '.join(self.tested)}), because "
+            f"`after` is given, but got {', '.join(questions)}.",
             option="after",
         )
 
@@ -85,8 +84,8 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
             tested[answer["question"]] = result["data"][TESTED]
     if not tested:
         raise OptionError(
-            f"Expected a report in `after` that records which words it tested, but {path} does "
-            "not: repeat its audit with this version, with the question about shortcuts.",
+            f"Expected a report in `after` that records which words were tested, but {path} does "
+            "not. Repeat its audit with this version, including the question about shortcuts.",
             option="after",
         )
     return EarlierReport(path, tested)
@@ -98,8 +97,8 @@ def _parse_json(text: str) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(text)
     except json.JSONDecodeError as error:
         raise OptionError(
-            f"Expected a report in `after`, or what audit.yaml has of one, but got "
-            f"{format_value(text)}.",
+            "Expected a report in `after`, or the entry that audit.yaml has for a report, but "
+            f"got {format_value(text)}.",
             option="after",
         ) from error
     return values

@@ -95,7 +95,8 @@ class LiveReport:
         page = (self.folder / PAGE).read_text("utf-8")
         if 'id="try"' not in page:
             raise OptionError(
-                f"Expected a page of this version in {self.folder}, but the page is older: repeat the audit.",
+                f"Expected a page of this version in {self.folder}, but the page is older. Repeat "
+                "the audit.",
                 option="report",
             )
         self.page = _add_settings(page, self._describe())
@@ -239,8 +240,8 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
         path = audit["model"]["path"]
         if path is None:
             raise OptionError(
-                f"Expected a `model`, because the report of {folder} is about an object in memory: "
-                "`rightreasons.serve(report, model)` takes it.",
+                f"Expected a `model`, because the report of {folder} is about an object in "
+                "memory. Pass the object with `rightreasons.serve(report, model)`.",
                 option="model",
             )
         models = [path]

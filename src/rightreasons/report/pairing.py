@@ -201,15 +201,16 @@ def open_pair(reports: Sequence[str | os.PathLike[str]]) -> ReportPair:
     for folder, audit in zip(pair.folders, pair.audits, strict=True):
         if audit["model"]["task"] == "confidence":
             raise ValueError(
-                f"Expected two reports with class scores, but {folder} has the confidence in given answers, which "
-                "are not those of another model."
+                f"Expected two reports with class scores, but {folder} contains only the "
+                "confidence in each answer, and two models give different answers."
             )
     splits = (first_audit["dataset"]["primary"], second_audit["dataset"]["primary"])
     tasks = (first_audit["model"]["task"], second_audit["model"]["task"])
     for property_name, (first_value, second_value) in (("split", splits), ("task", tasks)):
         if first_value != second_value:
             raise ValueError(
-                f"Expected reports of the same {property_name}, {first_value}, but {second_folder} is of {second_value}."
+                f"Expected reports of the same {property_name}, {first_value}, but the "
+                f"{property_name} of {second_folder} is {second_value}."
             )
     return pair
 
@@ -436,8 +437,9 @@ def _join_items(
         first_name = _name_label(pair.audits[0], int(labels[index]))
         second_name = _name_label(pair.audits[1], int(original_labels[index]))
         raise ValueError(
-            f"Expected two reports that give each item the same label, but item {first.ids[first_rows[index]]!r} of "
-            f"the split {split!r} is {first_name!r} in the first and {second_name!r} in the second."
+            "Expected two reports that give each item the same label, but item "
+            f"{first.ids[first_rows[index]]!r} of the split {split!r} has the label "
+            f"{first_name!r} in the first and {second_name!r} in the second."
         )
     return _JoinedItems(
         split=split,

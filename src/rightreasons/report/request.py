@@ -302,7 +302,7 @@ def resolve_inputs(
     if not is_complete:
         inputs = [format_value(x) for x in (model, dataset, predictions) if x is not None]
         raise OptionError(
-            "Expected a model and a data set, or `predictions`, a file or a table of them, but got "
+            "Expected a model and a data set, or `predictions` (a file or a table), but got "
             f"{' and '.join(inputs) or 'neither'}.",
             option="predictions",
         )
@@ -337,9 +337,9 @@ def _find_log(folder: Path) -> Path | None:
     logs = list_logs(folder)
     if len(logs) > 1:
         raise OptionError(
-            f"Expected a model and a data set, or one log, but {folder} has {len(logs)} files such "
-            f"as {logs[0].relative_to(folder)}: name one of them, or compare them all with "
-            f"`rightreasons compare {folder}`.",
+            f"Expected a model and a data set, or one log, but {folder} has {len(logs)} files "
+            f"such as {logs[0].relative_to(folder)}. Pass one of the files, or compare all files "
+            f"with `rightreasons compare {folder}`.",
             option="predictions",
         )
     return logs[0] if logs else None

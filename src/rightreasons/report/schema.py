@@ -265,8 +265,8 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     # Reports of earlier versions have no digest.
     if "digest" in audit and add_digest(audit)["digest"] != audit["digest"]:
         raise ValueError(
-            f"Expected {str(file)!r} as an audit wrote it, but it was changed or is damaged: "
-            "repeat the audit, which resumes from its stored results."
+            f"Expected {str(file)!r} as written by an audit, but the file was changed or is "
+            "damaged. Repeat the audit, which resumes from its stored results."
         )
     return dict(audit)
 
@@ -283,8 +283,8 @@ def _check_version(audit: object, file: Path) -> None:
     expected_major_version, _, _ = SCHEMA_VERSION.partition(".")
     if major_version != expected_major_version:
         raise ValueError(
-            f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of "
-            f"{version}."
+            f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} has schema "
+            f"version {version}."
         )
 
 
@@ -312,8 +312,9 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
     changed = list_changed_files(folder, expected)
     if changed:
         raise ValueError(
-            f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is "
-            "different, damaged or missing: repeat the audit, which resumes from its stored results."
+            f"Expected the files of {folder} to match its {AUDIT_FILE}, but {changed[0]} is "
+            "different, damaged or missing. Repeat the audit, which resumes from its stored "
+            "results."
         )
 
 
@@ -401,7 +402,8 @@ def prepare_page_folder(out: str | os.PathLike[str], *own_files: str) -> Path:
     # Both have an index.html.
     if (folder / AUDIT_FILE).exists():
         raise ValueError(
-            f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}."
+            f"Expected a folder without an audit for the new page, but {folder} contains "
+            f"{AUDIT_FILE}."
         )
     return folder
 

@@ -255,7 +255,7 @@ def _list_sources(path: Path) -> list[_Source]:
         logs.append(_Source(log, is_log=True, is_named=False))
     if not logs:
         raise ValueError(
-            f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
+            f"Expected a report or logs in {path}, but found no {AUDIT_FILE} and no log."
         )
     return logs
 

@@ -175,7 +175,7 @@ def measure_shortcuts(  # noqa: PLR0913
     # A pipeline of scikit-learn has class names, but neither a tokenizer nor gradients.
     if not hasattr(classifier, "tokenizer") or classifier.label_names is None:
         raise ValueError(
-            f"Expected a sequence classifier with gradients, but got {classifier.name}."
+            f"Expected a sequence classifier that supports gradients, but got {classifier.name}."
         )
     gold = check_labels(labels, len(classifier.label_names), name="labels")
     attributions = integrated_gradients(

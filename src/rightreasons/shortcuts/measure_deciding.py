@@ -371,8 +371,8 @@ def convert_seconds(seconds: float) -> int:
     """Return the budget in passes for the former budget in seconds, and warn."""
     budget = round(seconds * PASSES_PER_SECOND)
     warnings.warn(
-        f"`seconds` is deprecated: `budget` is a number of passes, so that results do not depend "
-        f"on the clock. Got {seconds:g} seconds, which are read as budget={budget}.",
+        "`seconds` is deprecated. Use `budget`, a number of passes, to make results independent "
+        f"of the clock. Got {seconds:g} seconds, which are converted to budget={budget}.",
         FutureWarning,
         stacklevel=3,
     )

@@ -412,8 +412,8 @@ def _measure_swaps(
     for word in options.words:
         if word.strip().lower() not in vocabulary:
             raise OptionError(
-                f"Expected single words of the training data in `words`, but none of its texts has "
-                f"{format_value(word)}.",
+                "Expected single words of the training data in `words`, but no training text "
+                f"contains {format_value(word)}.",
                 option="words",
             )
     clusters = None

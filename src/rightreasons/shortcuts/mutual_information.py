@@ -230,8 +230,8 @@ class LmiResult(Result):
         largest = self.labels[-1]
         if largest >= len(checked):
             raise OptionError(
-                f"Expected a name for each label in `label_names`, but there are {len(checked)} "
-                f"names and a label {largest}.",
+                f"Expected a name for each label in `label_names`, but got {len(checked)} names "
+                f"and a label {largest}.",
                 option="label_names",
             )
         return {label: checked[label] for label in self.labels}

@@ -70,8 +70,8 @@ class Protocol(AttributionOptions):
         # Words are split by this package, which adds no special tokens to them.
         if self.count_special and self.unit == "word":
             raise ValueError(
-                "Expected unit='wordpiece' with count_special=True, as special tokens are no "
-                "words, but got 'word'."
+                "Expected unit='wordpiece' with count_special=True, because special tokens are "
+                "not words, but got 'word'."
             )
 
     def attribution(self) -> AttributionOptions:

@@ -36,7 +36,7 @@ def load_stop_words(name: str = "rightreasons") -> frozenset[str]:
         words = stopwords.words("english")
     except (LookupError, OSError):
         raise OptionFileError(
-            "Expected NLTK's list for stop_words='nltk', but it is not downloaded: "
+            "Expected NLTK's list for stop_words='nltk', but the list is not downloaded. Run "
             "python -m nltk.downloader stopwords.",
             option="stop_words",
         ) from None

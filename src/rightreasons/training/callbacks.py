@@ -64,8 +64,8 @@ class AttachedCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """
         if self._trainer is None:
             raise ValueError(
-                f"Expected a Trainer for {type(self).__name__}, but there is none: call "
-                "`attach(trainer)` after making the Trainer, in place of passing `callbacks`."
+                f"Expected a Trainer for {type(self).__name__}, but there is none. Call "
+                "`attach(trainer)` after making the Trainer, instead of passing `callbacks`."
             )
         return self._trainer
 
@@ -243,7 +243,7 @@ class DataMapCallback(AttachedCallback):
         step = int(state.global_step)
         if step:
             warnings.warn(
-                f"The data map begins at step {step}, where the run goes on.", stacklevel=2
+                f"The data map begins at step {step}, where training resumed.", stacklevel=2
             )
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

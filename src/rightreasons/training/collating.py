@@ -105,7 +105,7 @@ class MultipleChoiceCollator:
             # By default Trainer keeps only columns that the model's `forward` takes.
             raise OptionError(
                 "Expected items with `prompt` and `choices`, but got the columns "
-                f"{', '.join(item) or 'none'}: pass remove_unused_columns=False to "
+                f"{', '.join(item) or 'none'}. Pass remove_unused_columns=False to "
                 "TrainingArguments.",
                 option="remove_unused_columns",
             )
@@ -156,7 +156,8 @@ def _read_labels(items: Sequence[Item]) -> list[int] | None:
     if unlabeled:
         raise ValueError(
             "Expected a `label` in all items of a batch, or in none, but item "
-            f"{items[unlabeled[0]].get('id', unlabeled[0])!r} has none: give it the label -1."
+            f"{items[unlabeled[0]].get('id', unlabeled[0])!r} has no label. Set the label of "
+            "unlabeled items to -1."
         )
     return labels
 

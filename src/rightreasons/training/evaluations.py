@@ -170,8 +170,9 @@ def read_arrays(prediction: Any) -> Batch:
     labels = to_numpy(labels, "label_ids")
     if labels.ndim != 1 or logits.ndim != 2:
         raise ValueError(
-            f"Expected logits of shape (N, K) and labels of shape (N,), but got {logits.shape} and "
-            f"{labels.shape}: `compute_metrics` is for models that give one row of scores per item."
+            f"Expected logits of shape (N, K) and labels of shape (N,), but got {logits.shape} "
+            f"and {labels.shape}. Use `compute_metrics` only for models that return one row of "
+            "scores per item."
         )
     check_same_length(predictions=logits, label_ids=labels)
     return logits, labels
@@ -275,8 +276,8 @@ def _check_number_of_rows(number: int, n_items: int, name: str) -> None:
     """
     if number != n_items:
         raise OptionError(
-            f"Expected `{name}` of the {n_items} items of the evaluation, but got {number} rows: "
-            f"a `compute_metrics` with `{name}` is for one evaluation set.",
+            f"Expected `{name}` of the {n_items} items of the evaluation, but got {number} rows. "
+            f"Use a `compute_metrics` with `{name}` for only one evaluation set.",
             option=name,
         )
 

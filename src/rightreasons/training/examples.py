@@ -394,8 +394,8 @@ def open_training_data(
     """
     if task == "question_answering":
         raise OptionError(
-            "Expected `task` to be classification or multiple_choice for a data set that is opened "
-            "by name, but got question_answering: pass the rows to `fine_tune`.",
+            "Expected `task` to be classification or multiple_choice for a data set that is "
+            "opened by name, but got question_answering. Pass the rows to `fine_tune`.",
             option="task",
         )
     source = "the data"
@@ -504,8 +504,8 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
     """
     if data.validation is None or not data.holds_out:
         raise ValueError(
-            "Expected training data with items held out, but it has a split to evaluate on, or "
-            "none."
+            "Expected training data with held-out items, but got a split to evaluate on, or "
+            "neither."
         )
     # An audit opens a folder by the usual names of splits.
     for name, items in (("train", data.train), ("test", data.validation)):
@@ -560,8 +560,8 @@ def _hold_out(
     remaining = np.setdiff1d(np.arange(len(train)), rows)
     if not len(remaining):
         raise OptionError(
-            f"Expected items of {source} to train on besides those held out, but it has "
-            f"{len(train)} in one group; held_out=0 holds none out.",
+            f"Expected items of {source} to train on in addition to the held-out items, but all "
+            f"{len(train)} items form one group. Set held_out=0 to train on all items.",
             option="held_out",
         )
     return train.select(remaining), train.select(rows)

@@ -610,7 +610,8 @@ def _make_arguments(
         return transformers.TrainingArguments(**arguments)
     except TypeError as error:
         raise ValueError(
-            f"Expected options of TrainingArguments in `training_arguments`, but {error}."
+            "Expected options of TrainingArguments in `training_arguments`, but got an error: "
+            f"{error}."
         ) from error
 
 
@@ -638,7 +639,7 @@ def _train(trainer: Any, store: Store) -> int | None:
         loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
     if not math.isfinite(loss):
         raise OptionError(
-            f"Expected a finite training loss, but got {loss}: the run diverged; lower "
+            f"Expected a finite training loss, but got {loss}: the run diverged. Lower "
             "`learning_rate`.",
             option="learning_rate",
         )
@@ -665,8 +666,8 @@ def _load(
     # Saving would write the adapter only, without the weights of its base.
     if find_adapter(name, revision) is not None:
         raise ValueError(
-            f"Expected a whole model to fine-tune, but {name} holds an adapter: merge it into its "
-            "base first, by `merge_and_unload` of peft."
+            f"Expected a complete model to fine-tune, but {name} contains an adapter. Merge the "
+            "adapter into its base first, with `merge_and_unload` of peft."
         )
     options: dict[str, Any] = {}
     if label_names is not None:
@@ -689,7 +690,7 @@ def _load(
             )
         except Exception as error:
             raise ValueError(
-                f"Expected {name} to be an encoder or a classifier, but got: "
+                f"Expected {name} to be an encoder or a classifier, but loading the model fails: "
                 f"{get_first_line(error)}"
             ) from error
     reason = explain_quantization(model)

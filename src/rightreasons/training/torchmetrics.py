@@ -57,9 +57,9 @@ class Figures(Metric):  # type: ignore[misc]
         """
         if len(self.logits) and logits.shape[-1] != self.logits[0].shape[-1]:
             raise ValueError(
-                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches before, "
-                f"but got {tuple(logits.shape)}: fill missing choices with a logit far below the "
-                "others."
+                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches "
+                f"before, but got {tuple(logits.shape)}. Fill missing choices with a logit far "
+                "below all other logits."
             )
         # numpy has no bfloat16.
         self.logits.append(logits.detach().float())

@@ -295,7 +295,8 @@ def make_classifier(model: Any, tokenizer: Any) -> Classifier:
     """
     if tokenizer is None:
         raise ValueError(
-            "Expected a Trainer with a tokenizer, but it has none: pass `processing_class`."
+            "Expected a Trainer with a tokenizer, but the Trainer has no tokenizer. Pass "
+            "`processing_class`."
         )
     name = "the model under training"
     return Classifier(model, tokenizer, class_names(model.config, name), name)

@@ -33,7 +33,8 @@ class WaysOptions(QuestionOptions):
         # It would ask itself in every format, without end.
         if _OWN_NAME in self.questions:
             raise OptionError(
-                f"Expected other questions than {_OWN_NAME!r} in `questions`, but got it.",
+                f"Expected other questions than {_OWN_NAME!r} in `questions`, but got "
+                f"{_OWN_NAME!r}.",
                 option="questions",
             )
 

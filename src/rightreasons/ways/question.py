@@ -44,7 +44,7 @@ def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
     """
     prompted = context.prompted
     if prompted is None:
-        raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
+        raise ValueError("Expected a language model with a prompt, but got another kind of model.")
     # An accuracy needs labels.
     labeled = context.primary.take(np.flatnonzero(context.primary.labeled))
 

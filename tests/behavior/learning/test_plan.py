@@ -319,7 +319,7 @@ def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
     plan.store(runs[0], {"pass_rates": {"words": 0.5}, "iid_accuracy": 0.9})
     with pytest.raises(ValueError, match="got another options"):
         run_plan(plan, dataclasses.replace(task, options={"epochs": 3}), progress=False)
-    with pytest.raises(ValueError, match="holds another one"):
+    with pytest.raises(ValueError, match="holds another plan"):
         Plan.create(tmp_path / "plan", plan_runs(task.suite), task.settings())
     monkeypatch.setattr(behavior_plan, "plan_code", lambda: "9+x")
     with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
@@ -336,7 +336,7 @@ def test_what_is_no_plan_is_told(tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps({"format": "x"}))
     with (
         pytest.warns(SetAsideWarning),
-        pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"),
+        pytest.raises(ValueError, match=r"plan\.json .*, but the file is damaged"),
     ):
         Plan.open(tmp_path)
 
@@ -356,7 +356,7 @@ def test_a_damaged_plan_is_told_with_its_file(task, tmp_path):
         file.write_text(damaged)
         with (
             pytest.warns(SetAsideWarning),
-            pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"),
+            pytest.raises(ValueError, match=r"plan\.json .*, but the file is damaged"),
         ):
             Plan.open(tmp_path)
     file.write_text(whole)

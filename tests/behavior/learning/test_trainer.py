@@ -338,7 +338,7 @@ def test_expectations_without_a_loss_are_told(spec, named):
 
 
 def test_bad_input_is_told(items):
-    with pytest.raises(ValueError, match="everything is held out"):
+    with pytest.raises(ValueError, match="all items are held out"):
         plan_steps(
             items.select(np.zeros(len(items), bool)),
             objective="mean",

@@ -313,17 +313,17 @@ def _check_methods_differ(
             continue
         if all(result["weights"] == result["initial_weights"] for result in finished):
             raise ValueError(
-                f"Expected the method {method!r} to change weights, but after {configuration} with "
-                f"seed {seed} all are as before."
+                f"Expected the method {method!r} to change weights, but all weights are unchanged "
+                f"after {configuration} with seed {seed}."
             )
         digests = _list_weights(runs, results)
         digests_by_method = digests_by_group.setdefault((configuration, seed), {})
         for partner, partner_digests in digests_by_method.items():
             if digests == partner_digests:
                 raise ValueError(
-                    f"Expected the methods {partner!r} and {method!r} to train differently, but all "
-                    f"runs of {configuration} with seed {seed} ended with the same weights: leave "
-                    "one of them out of the plan."
+                    f"Expected the methods {partner!r} and {method!r} to train differently, but "
+                    f"all runs of {configuration} with seed {seed} ended with the same weights. "
+                    "Remove one method from the plan."
                 )
         digests_by_method[method] = digests
 

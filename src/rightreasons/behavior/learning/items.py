@@ -188,7 +188,8 @@ def join_items(first: Items, second: Items) -> Items:
     """
     if (first.text_pairs is None) != (second.text_pairs is None):
         raise ValueError(
-            "Expected one text per item in both sources or two in both, but they differ."
+            "Expected one text per item in both sources, or two texts per item in both, but the "
+            "sources differ."
         )
     text_pairs = None
     if first.text_pairs is not None and second.text_pairs is not None:
@@ -237,7 +238,7 @@ def plan_steps(
     """
     check_count(batch_size, "batch_size")
     if not len(items):
-        raise ValueError("Expected items to train on, but everything is held out.")
+        raise ValueError("Expected items to train on, but all items are held out.")
     # The second number separates this stream from others with the same seed.
     rng = np.random.default_rng([seed, 7])
     # The plain methods mix functionalities, but not types, whose losses differ.

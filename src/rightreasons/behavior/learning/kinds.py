@@ -143,7 +143,7 @@ class Classes:
         if list(match.order) != sorted(match.order):
             raise ValueError(
                 f"Expected the classes of {classifier.name} in the order of the labels of "
-                f"{suite.name!r}, {format_list(match.class_names or ())}, but they are "
+                f"{suite.name!r}, {format_list(match.class_names or ())}, but got "
                 f"{format_list(classifier.label_names)}."
             )
 

@@ -294,8 +294,8 @@ def _check_has_splits(data: str, options: PlanOptions) -> None:
     if data in CATALOG or not is_table:
         return
     raise ValueError(
-        f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, "
-        f"but {data} is one table: give a folder with one file per split, such as train.csv and "
+        f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but "
+        f"{data} is one table. Pass a folder with one file per split, such as train.csv and "
         "validation.csv."
     )
 
@@ -349,7 +349,8 @@ def _open_texts(
     # An item without a label can be neither trained on nor scored.
     if min(labels) < 0:
         raise ValueError(
-            f"Expected a label on every item of the split {split!r} of {data}, but some have none."
+            f"Expected a label on every item of the split {split!r} of {data}, but some items "
+            "have no label."
         )
     if classes is not None:
         # The data may number the classes in another order.
@@ -477,8 +478,8 @@ def plan_runs(
     # A single case is a test case.
     if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
         raise ValueError(
-            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each "
-            "has one, which leaves none to train on."
+            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but "
+            "each functionality has one case, so no case remains to train on."
         )
     runs = []
     for seed in seeds:
@@ -597,7 +598,8 @@ class Plan:
         # Other code is accepted here, because its finished runs can still be collected.
         if stored.runs != plan.runs or stored.settings != plan.settings:
             raise ValueError(
-                f"Expected {folder} to be empty or to hold this plan, but it holds another one."
+                f"Expected {folder} to be empty or to hold this plan, but the folder holds "
+                "another plan."
             )
         return stored
 
@@ -614,7 +616,8 @@ class Plan:
         plan = cls._read(Path(folder))
         if plan is None:
             raise ValueError(
-                f"Expected {FILE} of {folder} as it was written, but it was damaged: plan it again."
+                f"Expected {FILE} of {folder} to be unchanged, but the file is damaged. Repeat "
+                "the plan."
             )
         return plan
 
@@ -643,8 +646,8 @@ class Plan:
         if code != self.code:
             raise ValueError(
                 f"Expected the code {self.code} that the plan in {self.folder} was made for, but "
-                f"got {code}: make a new plan in another folder; the {len(self.list_finished_keys())} finished "
-                "runs of this one are kept."
+                f"got {code}. Make a new plan in another folder; the "
+                f"{len(self.list_finished_keys())} finished runs of the old plan are kept."
             )
 
     def list_finished_keys(self) -> set[str]:

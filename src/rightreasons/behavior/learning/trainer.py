@@ -191,7 +191,7 @@ def train_on_behavior(
             loss = training.run(encoded, items, steps)
         if not np.isfinite(loss):
             raise OptionError(
-                f"Expected a finite training loss, but got {loss}: lower `learning_rate`.",
+                f"Expected a finite training loss, but got {loss}. Lower `learning_rate`.",
                 option="learning_rate",
             )
     model.requires_grad_(True)
@@ -301,8 +301,8 @@ def _set_dropout_of_method(
         is_dropped = has_dropout(model, pad(encoded, np.array([0]), model.device))
     if not is_dropped:
         raise OptionError(
-            f"Expected a model with dropout for method={method!r}, but "
-            f"{type(model).__name__} has none: leave out this method.",
+            f"Expected a model with dropout for method={method!r}, but {type(model).__name__} has "
+            "no dropout. Omit this method.",
             option="method",
         )
 

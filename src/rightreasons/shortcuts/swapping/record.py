@@ -205,8 +205,8 @@ def _find_label(name: str | None, label_names: Sequence[str]) -> int:
     # A word of a class that the model lacks could not be swapped for that of another one.
     if name not in label_names:
         raise OptionError(
-            f"Expected a report about the classes {', '.join(label_names)} in `after`, but it "
-            f"names words of the class {format_value(name)}.",
+            f"Expected a report about the classes {', '.join(label_names)} in `after`, but got a "
+            f"report with words of the class {format_value(name)}.",
             option="after",
         )
     return list(label_names).index(name)
@@ -301,8 +301,8 @@ def _check_column(column: int, n_columns: int) -> int:
     """
     if column >= n_columns:
         raise OptionError(
-            "Expected a report about single texts in `after`, but it names words of the second "
-            "texts of pairs.",
+            "Expected a report about single texts in `after`, but got a report with words of the "
+            "second texts of pairs.",
             option="after",
         )
     return column
