@@ -276,8 +276,8 @@ def test_other_names_of_classes_are_told_which_option_renames_them():
     [
         ("missing.gguf", "no such file"),
         ("./missing", "does not exist"),
-        ("https://huggingface.co/org/name/tree/main", "name the model org/name."),
-        ("hf://org/name", "name the model org/name."),
+        ("https://huggingface.co/org/name/tree/main", "Pass the hub id org/name."),
+        ("hf://org/name", "Pass the hub id org/name."),
     ],
 )
 def test_a_missing_model_is_the_mistake_and_not_an_option(module, capsys, model, words, options):

@@ -150,6 +150,6 @@ def test_a_model_is_frozen_during_a_run(bert):
     assert not columns.array("gradients").any()
     assert bert.model.training
     bert.model.eval()
-    with pytest.raises(TypeError, match="'gradients' to have rows of their own lengths"):
+    with pytest.raises(TypeError, match="'gradients' to have rows of different lengths"):
         columns.ragged("gradients")
     assert torch.is_grad_enabled()

@@ -314,7 +314,7 @@ def test_a_prompt_that_needs_a_start_token_fails_alone(model):
         progress=False,
     )
     assert list(told.failures) == ["a"]
-    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    assert "for the empty prompt of item 'a'" in told.failures["a"]
     assert np.isnan(told.values[0]).all()
     assert np.isfinite(told.values[1]).all()
 
@@ -327,10 +327,10 @@ def test_a_prompt_that_cannot_be_continued_fails_alone(model):
     how = {"n": 2, "temperature": 1.0, "max_new_tokens": 4, "progress": False}
     told = engine.generate([able[0], Request("a", ""), able[1]], **how)
     assert list(told.failures) == ["a"]
-    assert "which the empty prompt of item 'a' needs" in told.failures["a"]
+    assert "for the empty prompt of item 'a'" in told.failures["a"]
     alone = engine.generate(able, **how)
     assert told.texts == [alone.texts[0], [], alone.texts[1]]
-    with pytest.raises(ValueError, match="which the empty prompt of item 'a' needs"):
+    with pytest.raises(ValueError, match="for the empty prompt of item 'a'"):
         engine.generate([Request("a", "")], **how)
 
 

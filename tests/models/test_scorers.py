@@ -302,7 +302,12 @@ def test_an_estimator_of_frames_is_handed_a_frame():
         (3, {}, TypeError, "function from"),
         (len, {}, ValueError, "`label_names`, the classes"),
         (len, {"label_names": ["one"]}, ValueError, "Expected at least two classes, but len has 1"),
-        (LinearSVC(), {}, TypeError, "LinearSVC has none: CalibratedClassifierCV"),
+        (
+            LinearSVC(),
+            {},
+            TypeError,
+            "LinearSVC has none. Wrap the estimator in CalibratedClassifierCV",
+        ),
         (
             len,
             {"label_names": ["a", "a"]},

@@ -137,7 +137,7 @@ def test_a_stored_run_knows_the_characters_of_its_answers(reader, tmp_path):
 
 
 def test_bad_input_is_told(reader, tmp_path):
-    with pytest.raises(ValueError, match="at most 32, which .* takes, but got 64"):
+    with pytest.raises(ValueError, match="at most 32, the maximum length of .*, but got 64"):
         predict_answers(reader, ["what"], ["the film"], max_length=64)
     with pytest.raises(ValueError, match="one length, but got 1, 2 and 1"):
         predict_answers(reader, ["what"], ["the film", "the plot"])

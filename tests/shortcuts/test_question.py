@@ -236,7 +236,7 @@ def test_suspected_words_that_the_training_data_lacks(
 ):
     monkeypatch.delattr(measurement, "measure_shortcuts")  # refused before anything is attributed
     options = {**OPTIONS, "options": {"shortcuts": {"words": ["zeppelin"]}}, "name": "planted"}
-    with pytest.raises(ValueError, match="none of its texts has 'zeppelin'"):
+    with pytest.raises(ValueError, match="no training text contains 'zeppelin'"):
         audit(planted_model, planted, out=tmp_path / "report", **options)
 
 

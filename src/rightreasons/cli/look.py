@@ -192,8 +192,7 @@ def _write_data_file(
         is_about_others = Path(str(read_description(out).source)).resolve() != path.resolve()
     if is_about_others and settings:
         raise OptionError(
-            f"Expected `out` to be a new file or a file about {dataset}, but {out} is about other "
-            "data.",
+            f"Expected `out` to be new or about {dataset}, but {out} is about other data.",
             option="out",
         )
     if is_about_others:

@@ -322,7 +322,7 @@ def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="holds another plan"):
         Plan.create(tmp_path / "plan", plan_runs(task.suite), task.settings())
     monkeypatch.setattr(behavior_plan, "plan_code", lambda: "9+x")
-    with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
+    with pytest.raises(ValueError, match="the 1 finished runs of the old plan are kept"):
         run_plan(plan, task, progress=False)
     # finished runs can still be collected: G = 2 (.9)(.5) / 1.4
     assert collect_scores(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(
