@@ -392,7 +392,7 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
             {"model": "m", "dataset": "d", "predictions": "p.csv"},
             "'d' and 'p.csv'",
         ),
-        ({"model": {"p_a": [0.5] * 99}}, "(a file or a table), but got {'p_a'"),
+        ({"model": {"p_a": [0.5] * 99}}, "or a table., but got {'p_a'"),
         ({"predictions": "p.xlsx"}, "predictions at p.xlsx"),
         (
             {"predictions": "p.csv", "split": "test"},

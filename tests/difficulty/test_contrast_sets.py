@@ -125,7 +125,7 @@ def test_mistakes_are_one_sentence():
         ContrastItems.from_table(data, labels, "set", "flag")
     with pytest.raises(
         ValueError,
-        match=r"contrast sets in the column 'set', each with one original .* names such a set\.",
+        match=r"contrast sets in the column 'set', each with one original, .* names such a set\.",
     ):
         ContrastItems.from_table(data, labels, "set", "two")
     with pytest.raises(

@@ -274,7 +274,7 @@ def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | 
         return None
     raise ValueError(
         "Expected first, second or tie, A, B or C, or the name of a candidate as the verdict, "
-        f"but got {text[:40]!r} in {location}."
+        f"but {location} has {text[:40]!r}."
     )
 
 

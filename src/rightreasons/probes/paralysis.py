@@ -324,8 +324,8 @@ def _check_positions(
             raise ValueError(
                 "Expected `original_positions` to list the position of each original choice in "
                 "the perturbed row once, with the correct choice at its position in "
-                f"`perturbed_references`, but row {number} has "
-                f"{', '.join(f'{value:g}' for value in values)} for {n_choices} choices."
+                f"`perturbed_references`, but row {number} holds "
+                f"{', '.join(f'{value:g}' for value in values)} of {n_choices} choices."
             )
     return rows.values.astype(np.int64)
 

@@ -46,8 +46,8 @@ class EarlierReport:
         if repeated:
             return
         raise OptionError(
-            f"Expected a question with tests in {self.path} ({', '.join(self.tested)}), because "
-            f"`after` is given, but got {', '.join(questions)}.",
+            f"Expected a question whose tests {self.path} recorded "
+            f"({', '.join(self.tested)}), because `after` is given, but got {', '.join(questions)}.",
             option="after",
         )
 
