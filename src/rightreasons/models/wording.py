@@ -201,7 +201,7 @@ class Prompt(Wording):
             unused = "samples"
         if unused:
             raise OptionError(
-                f"Expected `scoring` to be 'generated' if `{unused}` is given, but got "
+                f"Expected `scoring` to be 'generated' where `{unused}` is given, but got "
                 f"{self.scoring!r}.",
                 option="scoring",
             )
