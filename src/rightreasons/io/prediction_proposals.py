@@ -132,28 +132,35 @@ def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> Pre
 def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
     """Propose the columns whose numbers add up to 1 in every row as the scores of the classes.
 
-    They are neighboring columns with one number each, or one column of lists or objects.
+    They are neighboring columns with one number each, or one column of lists or objects. Without
+    these, headings that name the labels may show the scores.
 
     Args:
-        roles: The roles found so far.
+        roles: The roles found so far, which are returned with a proposal added.
         contents: Summaries of the cells of each column.
 
     Returns:
         The roles with the scores; unchanged if two sets of columns fit.
     """
+    # A heading of labels, such as "class", rules out that a column holds scores.
     names = [name for name in roles.columns if name not in roles.label_headings]
-    score_groups = find_complementary_columns(contents, names)
-    share_columns = [name for name in names if contents[name].has_shares]
-    # A table may hold the scores of two models, and nothing says which are meant.
-    if len(score_groups) + len(share_columns) > 1:
-        return roles
-    if share_columns:
-        return _propose_shares(roles, share_columns[0])
-    if not score_groups:
+    # Groups of columns that add up to 1, such as [("good", "bad")].
+    groups = find_complementary_columns(contents, names)
+    # Columns whose single cells add up to 1, such as [0.9, 0.1].
+    list_columns = [name for name in names if contents[name].has_shares]
+
+    n_candidates = len(groups) + len(list_columns)
+    if n_candidates == 0:
         return _propose_named_scores(roles, contents)
-    columns = score_groups[0]
-    scores = ScoreColumns(columns, "probabilities")
+    # A table may hold the scores of two models, and nothing says which are meant.
+    if n_candidates > 1:
+        return roles
+    if list_columns:
+        return _propose_shares(roles, list_columns[0])
+    columns = groups[0]
     role = Role("scores", columns, "content", "they add up to 1 in every row")
+    scores = ScoreColumns(columns, "probabilities")
+    # Scores are compared with labels, so that less usual headings of labels count from now on.
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
     return _name_scores(proposed, contents)
 

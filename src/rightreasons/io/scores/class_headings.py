@@ -37,11 +37,6 @@ def list_words(labels: Iterable[Any]) -> dict[str, str]:
     return label_by_word
 
 
-def _is_word(label: Any) -> bool:
-    # Numbers, lists and missing labels are no words.
-    return isinstance(label, (str, bool))
-
-
 def find_label_in_heading(name: str, words: Mapping[str, str]) -> str:
     """Return the label that a heading equals, ends in or begins with; "" for none.
 

@@ -151,24 +151,41 @@ def read_graded_answers(roles: PredictionRoles) -> Predictions | None:
         >>> confident = {**columns, "confidence": [0.9, 0.8]}
         >>> read_graded_answers(find_prediction_roles(confident, "log.jsonl", PredictionOptions()))
     """
-    answers = roles.answers
-    if roles.is_scored or roles.confident:
+    if roles.is_scored or roles.confident or not _can_grade(roles):
         return None
-    if not answers and not roles.correct:
-        return None
-    # The heading "answer" alone may also be that of the gold answer.
-    is_from_model = UNREAD in roles.columns or roles.is_proposed("answers")
-    for name in answers:
-        is_from_model = is_from_model or make_heading_key(name) in MODEL_ANSWER_HEADINGS
-    has_single_label = len(roles.labels) == 1
-    # Of two columns of answers, one is the gold answer; it is only needed if no column says which
-    # answers are correct.
-    if len(answers) > 1 and not (is_from_model and roles.correct):
-        return None
-    if not roles.correct and not (has_single_label and is_from_model):
-        return None
+    # An answer without a confidence has the confidence 1.
     n_rows = len(next(iter(roles.columns.values())))
     return _make_predictions(roles, np.ones(n_rows), {}, answers_once=True)
+
+
+def _can_grade(roles: PredictionRoles) -> bool:
+    """Return whether a column says which answers are correct, or answers can be compared with labels.
+
+    Args:
+        roles: The columns of the answers, of the labels, and of correctness.
+    """
+    has_several_answers = len(roles.answers) > 1
+    is_from_model = _has_model_answers(roles)
+    if roles.correct:
+        # With two columns of answers, one of which is the gold answer, it has to be clear that these
+        # are predictions at all.
+        return is_from_model or not has_several_answers
+    # Of several columns of answers, or of labels, it is not clear which to compare.
+    if not roles.answers or has_several_answers or len(roles.labels) != 1:
+        return False
+    return is_from_model
+
+
+def _has_model_answers(roles: PredictionRoles) -> bool:
+    """Return whether a column of answers is surely a model's: "answer" may also be the gold answer.
+
+    Args:
+        roles: The columns of the answers, and all columns.
+    """
+    # Logs of a model have the column `UNREAD`, and cells are only proposed as a model's answers.
+    if UNREAD in roles.columns or roles.is_proposed("answers"):
+        return True
+    return any(make_heading_key(name) in MODEL_ANSWER_HEADINGS for name in roles.answers)
 
 
 def _make_predictions(
@@ -223,18 +240,29 @@ def read_correctness(roles: PredictionRoles) -> Correctness:
         OptionError: If there are no such columns, or several.
         ValueError: If a cell is neither true nor false, or the answers are no labels.
     """
-    correct = roles.correct
-    labels = roles.labels
-    if not correct and len(roles.answers) == 1 and len(labels) == 1:
-        return _compare_answers(roles, roles.answers[0], labels[0])
-    if len(correct) == 1:
-        return _read_flags(roles, correct[0])
+    if len(roles.correct) == 1:
+        return _read_flags(roles, roles.correct[0])
+    can_compare = len(roles.answers) == 1 and len(roles.labels) == 1
+    if not roles.correct and can_compare:
+        return _compare_answers(roles, roles.answers[0], roles.labels[0])
+    raise _make_correctness_error(roles)
+
+
+def _make_correctness_error(roles: PredictionRoles) -> OptionError:
+    """Return the error for a table that does not show which answers are correct.
+
+    Args:
+        roles: The columns, of which none or several may be the correctness.
+    """
     got = f"its columns are: {format_list(list(roles.columns))}"
-    if correct:
-        got = f"got {' and '.join(correct)}"
-    label = quote_column(labels[0]) if len(labels) == 1 else "LABEL"
+    if roles.correct:
+        got = f"got {' and '.join(roles.correct)}"
+    # The message proposes an expression, with the column of labels if it is known.
+    label = "LABEL"
+    if len(roles.labels) == 1:
+        label = quote_column(roles.labels[0])
     comparison = write_expression(f"ANSWER == {label}")
-    raise OptionError(
+    return OptionError(
         "Expected a column that shows whether each answer is correct "
         f"({', '.join(PREDICTION_HEADINGS['correct'][:4])}) in {roles.source_name}, or a column "
         f"of answers (prediction) and a column of labels, but {got}; name it with "
@@ -291,6 +319,7 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         )
     answer_location = f"the column {answer!r} of {roles.source_name}"
     label_location = f"the column {label!r} of {roles.source_name}"
+    # Location -> values: errors about a value show where it is.
     column_by_location = {
         answer_location: _respell_answers(roles.columns, answer, label),
         label_location: roles.columns[label],
@@ -300,6 +329,7 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
         "Mark the correct answers with `correct_column`, for example by an expression such as "
         f"'{comparison}'"
     )
+    # Both are numbers of the same classes, -1 for an empty cell.
     answers, gold = _resolve_both(column_by_location, remedy)
     is_answered = answers.ids >= 0
     _check_labeled(gold, label_location)
@@ -319,15 +349,31 @@ def _compare_answers(roles: PredictionRoles, answer: str, label: str) -> Correct
             f"{answer_words}. {remedy}."
         )
     is_correct = np.asarray(answers.ids == gold.ids)
-    doubt = ""
+    doubt = _find_order_doubt(answers.ids, gold)
+    return Correctness(is_correct, (answer, label), doubt)
+
+
+def _find_order_doubt(answers: NDArray[np.int64], gold: LabelColumn) -> str:
+    """Return a sentence if another order of the classes would make far more answers correct; "" otherwise.
+
+    For example, if answers count the classes from 1, and labels from 0.
+
+    Args:
+        answers: (N,) class number of each answer, -1 for no answer.
+        gold: The labels, as numbers of the same classes.
+    """
+    if len(gold.names) > MAX_WORDS:
+        return ""
     # The order of words is known: if all answers are incorrect, this is a list of errors, which any
     # other order of the classes would fit better.
+    is_correct = answers == gold.ids
     may_be_shifted = is_correct.any() or all(map(is_number, gold.names))
-    if len(gold.names) <= MAX_WORDS and may_be_shifted:
-        # One-hot scores: 1 for the class of the answer, and 0 for the others.
-        scores = np.eye(len(gold.names))[answers.ids[is_answered]]
-        doubt = suggest_class_order(scores, gold.ids[is_answered], gold.names)
-    return Correctness(is_correct, (answer, label), doubt)
+    if not may_be_shifted:
+        return ""
+    # One-hot scores: 1 for the class of the answer, and 0 for the others.
+    is_answered = answers >= 0
+    scores = np.eye(len(gold.names))[answers[is_answered]]
+    return suggest_class_order(scores, gold.ids[is_answered], gold.names)
 
 
 def _check_labeled(gold: LabelColumn, location: str) -> None:
@@ -389,14 +435,18 @@ def _resolve_both(columns: Mapping[str, Column], remedy: str) -> tuple[LabelColu
         columns: Location, for errors -> its values: the answers first, then the labels.
         remedy: What a person can do about doubt, for errors.
     """
-    # Names that a file stores for numbers are those of the other column as well; those of the labels
-    # count more.
-    for column in reversed(list(columns.values())):
-        if isinstance(column, NamedLabels):
-            answers, gold = (
-                resolve_labels(values, column.names, first=0, source=location, remedy=remedy)
-                for location, values in columns.items()
-            )
-            return answers, gold
-    answers, gold = resolve_label_columns(columns, remedy=remedy).values()
-    return answers, gold
+    (answer_location, answers), (label_location, labels) = columns.items()
+    # A file may store numbers of classes with their names (`NamedLabels`), in either column. The
+    # names of the labels have precedence, and are those of the other column as well.
+    if isinstance(labels, NamedLabels):
+        names = labels.names
+    elif isinstance(answers, NamedLabels):
+        names = answers.names
+    else:
+        resolved_answers, gold = resolve_label_columns(columns, remedy=remedy).values()
+        return resolved_answers, gold
+    resolved_answers = resolve_labels(
+        answers, names, first=0, source=answer_location, remedy=remedy
+    )
+    gold = resolve_labels(labels, names, first=0, source=label_location, remedy=remedy)
+    return resolved_answers, gold

@@ -44,9 +44,13 @@ def name_classes(
 ) -> tuple[tuple[str, ...] | None, ScoreTable]:
     """Return the names of the classes, and the scores in the order of these names.
 
+    For example, columns "p_good" and "p_bad" with `label_names=["bad", "good"]` change places.
+
     Args:
-        scores: The columns of the scores, which may name classes.
-        table: The scores in the order of the columns.
+        scores: The columns of the scores. Their `class_names` are the classes in the headings, such
+            as ("good", "bad"), or None.
+        table: (N, K) scores in the order of the columns, (N,) scores of the single column, or a list
+            per item.
         label_names: The names of the classes in the order of their numbers; None for those of the columns.
         source_name: The name of the table, for errors.
 
@@ -72,9 +76,11 @@ def name_classes(
     if classes is None or isinstance(table, list):
         return names, table
     if table.ndim == 1:
-        is_second = _find_positive_class(classes, names, source_name) == 1
-        return names, table if is_second else 1 - table
-    # Numbered columns are in the order of the names.
+        # P(second class) = 1 - P(first class)
+        if _find_positive_class(classes, names, source_name) == 0:
+            table = 1 - table
+        return names, table
+    # Numbered columns (p_0, p_1, …) are in the order of the names already.
     if parse_label_numbers(classes) is not None:
         return names, table
     order = _match_classes(classes, names, source_name)
@@ -91,10 +97,11 @@ def _match_classes(
 
 
 def _find_positive_class(classes: Sequence[str], names: Sequence[str], source_name: str) -> int:
-    """Return which of two classes, 0 or 1, a single column of scores is about.
+    """Return which of two classes a single column of scores is about: 0 for the first, 1 for the second.
 
     Args:
-        classes: The class that the column names, as its only element.
+        classes: The class that the column names, as its only element: ["good"] for "p_good", or ["1"]
+            for "p_1".
         names: The names of both classes, in the order of their numbers.
         source_name: The name of the table, for errors.
 
@@ -102,10 +109,11 @@ def _find_positive_class(classes: Sequence[str], names: Sequence[str], source_na
         OptionError: If the column names neither.
     """
     position = find_class(classes[0], names)
+    # The heading may number the class instead.
     if position is None and parse_label_numbers(classes) in ([0], [1]):
         position = parse_label_number(classes[0])
     if position is None:
-        # This reports the mismatch.
+        # One column cannot match two classes, so that this always raises: its message shows both lists.
         return int(_match_classes(classes, names, source_name)[0])
     return position
 
@@ -146,36 +154,44 @@ def match_labels(
     *,
     headings: bool,
 ) -> tuple[LabelColumn, tuple[str, ...] | None]:
-    """Read the labels as numbers of the classes of the scores.
+    """Return the class number of each label, with the classes numbered as in the scores.
+
+    For example, the labels "bad" and "good" are 0 and 1 if the columns of scores are P(bad) and P(good).
 
     Args:
         values: (N,) labels as the file has them.
         location: Where they are, for errors.
-        names: The names of the classes; None if they are not known, or only the class of P(class).
-        table: The scores.
+        names: The K names of the classes; the only name that the heading of P(class) gives; or None
+            if none is known.
+        table: The scores: (N, K), (N,) P(class 1), or a list per item.
         first: The number of the first class if labels are numbers; None to find out.
-        headings: Whether the names are those of columns, whose order means nothing.
+        headings: Whether the names come from headings of columns, whose order means nothing.
 
     Returns:
         The labels with their numbers, and the names of the classes, None if they stay unknown.
     """
-    # A single column of scores names one class, and the labels have to name the other.
+    # The heading of a single column, such as "p_good", names one class. The labels name the other.
     if names is None or len(names) == 1:
         names = _name_both_classes(values, names, table, location)
         headings = False
-    known_names = names
+
     start = first
-    if known_names is None and is_vector(table):
-        # P(class 1) says that the labels are 0 and 1.
+    if names is not None:
+        known_names = names
+    elif is_vector(table):
+        # P(class 1) implies that the labels are the numbers 0 and 1.
         known_names = ("0", "1")
-        start = first or 0
-    elif known_names is None:
+        if start is None:
+            start = 0
+    else:
         known_names = tuple(f"class {number}" for number in range(count_classes(table)))
     # Positions of choices count from 0, unless some label shows that they count from 1.
     if start is None and isinstance(table, list) and not _count_from_one(values, table):
         start = 0
-    remedy = "Name the classes in the order of the scores with `label_names`"
-    if names is not None:
+
+    if names is None:
+        remedy = "Name the classes in the order of the scores with `label_names`"
+    else:
         remedy = (
             "Rename labels as old=new with `label_names`, or set `first_label` to the first number"
         )
@@ -202,7 +218,9 @@ def _count_from_one(values: Column, choices: Sequence[Sequence[float]]) -> bool:
 def _name_both_classes(
     values: Column, names: tuple[str, ...] | None, table: ScoreTable, location: str
 ) -> tuple[str, str] | None:
-    """Return the names of both classes of a single column of scores, in the order of their numbers.
+    """Return the names of the two classes of a single column of scores, the class of its scores second.
+
+    For example, ("bad", "good") for the column "p_good" and the labels "good" and "bad".
 
     Args:
         values: (N,) labels.
@@ -211,38 +229,40 @@ def _name_both_classes(
         location: Where the labels are, for errors.
 
     Returns:
-        The names; None if labels are numbers, or if the scores have a column per class.
+        The names; None if the labels do not show them, or if the scores have a column per class.
 
     Raises:
         OptionError: If the column names a class in words, and the labels are not that and one other.
     """
-    ordered = None
     if is_vector(table):
-        ordered = _order_two_classes(values, names, location)
-    has_word = names is not None and parse_label_numbers(names) is None
-    if ordered is None and names is not None and has_word:
+        ordered_names = _order_two_classes(values, names, location)
+        if ordered_names is not None:
+            return ordered_names
+    # A number such as "1" already says which class it is; a word does not.
+    if names is not None and parse_label_numbers(names) is None:
         raise OptionError(
             f"Expected two labels in words in {location}, one of them {names[0]!r} as in the "
             "column of scores, but got other labels. List both names in the order of the "
             "numbers with `label_names`.",
             option="label_names",
         )
-    return ordered
+    return None
 
 
 def _order_two_classes(
     values: Column, names: tuple[str, ...] | None, location: str
 ) -> tuple[str, str] | None:
-    """Return the two labels of a file with the class of the scores as the second.
+    """Return the two distinct labels of a file, with the class that P(class) is about as the second.
 
     Args:
         values: (N,) labels.
-        names: The class that the column of scores names, as its only element; None if it names none.
+        names: The class in the heading of the scores, as its only element: ("good",) for "p_good".
+            None if the heading names no class; then only words for false and true, such as "no" and
+            "yes", have an order.
         location: Where the labels are, for errors.
 
     Returns:
-        The labels in their order; None if there are not two, or if nothing says their order. Words
-        for false and true are in this order.
+        The labels in their order; None if there are not two, or if nothing shows their order.
     """
     classes: tuple[str, ...] = ()
     # Labels that cannot be read are refused later, with a message about them.
@@ -250,11 +270,15 @@ def _order_two_classes(
         classes = resolve_labels(values, source=location).names
     if len(classes) != 2:
         return None
+
     if names is None:
-        # Words such as "no" and "yes" mean 0 and 1; digits are no names.
-        has_order = parse_label_numbers(classes) == [0, 1] and not are_numbers(classes)
-        return (classes[0], classes[1]) if has_order else None
+        # The digits 0 and 1 are numbers already, and name no classes.
+        is_false_and_true = parse_label_numbers(classes) == [0, 1] and not are_numbers(classes)
+        if not is_false_and_true:
+            return None
+        return classes[0], classes[1]
     positive = find_class(names[0], classes)
     if positive is None:
         return None
-    return classes[1 - positive], classes[positive]
+    negative = 1 - positive
+    return classes[negative], classes[positive]

@@ -90,7 +90,8 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
     """Return the columns of scores: those that an option names, or else the only candidates.
 
     Args:
-        roles: The roles of the columns.
+        roles: The roles of the columns. Each element of `roles.scores` is a candidate: one column of
+            lists, or a group of columns with one class each.
 
     Raises:
         OptionError: If there are no candidates, or several.
@@ -107,20 +108,27 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
             if name not in roles.labels:
                 unlabeled[name] = column
         candidates = list_score_columns(unlabeled)
+
+    # A table may have the probabilities and the logits: the option `scores` selects one of the two.
     matches = _select_kind(candidates, roles)
-    if len(matches) == 1:
-        return _sort_numbered(matches[0], source_name)
-    if matches:
+    if not matches:
+        raise _make_missing_scores_error(roles)
+    if len(matches) > 1:
         groups = " and ".join(format_list(match.columns) for match in matches)
         raise OptionError(
             f"Expected one set of scores in {source_name}, but got {groups}. Choose with "
             "`scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
+    return _sort_numbered(matches[0], source_name)
+
+
+def _make_missing_scores_error(roles: PredictionRoles) -> OptionError:
+    """Return the error for a table without columns of scores."""
     usual_headings = list(PREDICTION_HEADINGS["scores"])[:3]
-    raise OptionError(
+    return OptionError(
         f"Expected a column of scores ({', '.join(usual_headings)}, …) or one column per class "
-        f"such as p_0, p_1 in {source_name}, but its columns are: "
+        f"such as p_0, p_1 in {roles.source_name}, but its columns are: "
         f"{format_list(list(roles.columns))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`. If the items have no scores, add a model "
         "that answers the items.",
@@ -130,6 +138,8 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
 
 def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
     """Return the columns that `score_columns` names, with the kind and the classes by their headings.
+
+    For example, "p_good,p_bad" are probabilities of the classes "good" and "bad".
 
     Args:
         roles: The roles of the columns.
@@ -142,13 +152,22 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
     for name in names:
         check_column_name(roles.columns, name, "score_columns", roles.source_name)
     check_ids(names, "score_columns")
-    # A usual heading says the kind of the numbers, or else a prefix such as "p_" or "logit".
-    prefix, _ = parse_class_column(names[0])
-    kind_by_prefix = CLASS_COLUMNS.get(prefix or "")
-    kind = PREDICTION_HEADINGS["scores"].get(make_heading_key(names[0]), kind_by_prefix)
-    # Log-likelihoods per character or per byte do not add up to 1, as logits do not.
-    if names[0] in NORMALIZED:
+
+    # The first heading says the kind of the numbers: by a usual name ("logits"), or by its prefix ("p_").
+    heading = names[0]
+    prefix, _ = parse_class_column(heading)
+    kind_by_heading = PREDICTION_HEADINGS["scores"]
+    heading_key = make_heading_key(heading)
+    kind: str | None
+    if heading in NORMALIZED:
+        # Log-likelihoods per character or per byte do not add up to 1, as logits do not.
         kind = "logits"
+    elif heading_key in kind_by_heading:
+        kind = kind_by_heading[heading_key]
+    else:
+        kind = CLASS_COLUMNS.get(prefix or "")
+
+    # One column without a prefix holds lists, or P(class 1).
     if len(names) == 1 and prefix is None:
         return ScoreColumns(names, kind)
     classes = tuple(parse_class_column(name)[1] for name in names)

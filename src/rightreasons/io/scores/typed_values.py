@@ -24,21 +24,18 @@ def iterate_distinct(column: Iterable[Any]) -> Iterable[Any]:
 
 
 def are_answers(column: Column) -> bool:
-    """Return whether a column holds plain texts or whole numbers, as answers are, and no scores.
+    """Return whether a column may hold a model's answers: only texts, or only whole numbers.
 
-    Lists of scores that are written as texts are no answers, and a mixture of texts and numbers is
-    neither.
+    Fractions are scores, and so are lists of numbers, even if a file writes them as texts such as
+    "[0.9, 0.1]". A mixture of texts and numbers is neither.
     """
     values = to_typed_values(column)
-    value_types = set(map(type, values))
-    text_types = {value_type for value_type in value_types if issubclass(value_type, str)}
-    if text_types == value_types:
-        # A file may write the scores of all classes as a text.
-        parsed_types = set(map(type, map(parse_cell, values)))
-        return list not in parsed_types
-    if text_types:
-        return False
-    return all(map(is_answer, values))
+    texts = [value for value in values if isinstance(value, str)]
+    if len(texts) < len(values):
+        return not texts and all(map(is_answer, values))
+    # A csv file writes the scores of all classes as a text.
+    parsed_texts = map(parse_cell, texts)
+    return list not in map(type, parsed_texts)
 
 
 def to_typed_values(column: Column) -> list[Any]:
