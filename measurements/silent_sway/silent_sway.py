@@ -50,7 +50,7 @@ Examples:
     >>> measurement.compute(**{**arms, "hints": [0, 0, 1, 1]}, mentions=[True, False, False, False])
     Traceback (most recent call last):
     ...
-    ValueError: Expected items with a plain answer and a hint to another option, but none of 4 has both.
+    ValueError: Expected items with an answer without a hint and a hint to another option, but none of 4 items has both.
 """,
     silent_sway,
 )

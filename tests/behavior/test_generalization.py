@@ -205,7 +205,7 @@ def test_negative_transfer_compares_defined_cases_and_clusters():
 
 
 def test_negative_transfer_needs_the_same_functionalities():
-    with pytest.raises(ValueError, match="only one of them has b"):
+    with pytest.raises(ValueError, match="b occurs only on one side"):
         find_negative_transfer({"a": [1]}, {"a": [1], "b": [1]})
     with pytest.raises(ValueError, match="outcomes"):
         find_negative_transfer({"a": [0.5]}, {"a": [1]})

@@ -73,7 +73,7 @@ class TestFit:
         assert fit_temperature(padded, labels).temperature == pytest.approx(expected, rel=1e-6)
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match="that of item 1 has probability 0"):
+        with pytest.raises(ValueError, match="label of item 1 has probability 0"):
             fit_temperature([[0.5, 0.5], [1.0, 0.0]], [0, 1], scores="probabilities")
         with pytest.raises(ValueError, match="between 0 and 1, but item 0 is 2"):
             fit_temperature([[0.5, 0.5]], [2])

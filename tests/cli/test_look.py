@@ -20,7 +20,7 @@ def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     shown = run(capsys, "look", "x.csv")
     assert (shown.code, shown.err) == (0, "")
     assert "Item 1: p_positive: 0.9" in shown.out
-    assert "--label-names gives" in " ".join(shown.out.split())
+    assert "in the order of the numbers with --label-names" in " ".join(shown.out.split())
     assert shown.out.splitlines()[-1] == "The file cannot be interpreted, so nothing is written."
     assert (
         run(capsys, "look", "x.csv", "--label-names", "negative").code == 2
@@ -39,7 +39,7 @@ def test_an_order_that_is_surely_wrong_is_said_before_the_verdict(table, capsys)
     answered = run(
         capsys, "calibration", "x.csv", "--label-names", "positive,negative", "--out", "report"
     )
-    assert "would be 100.0%" in answered.err
+    assert "would match 100.0%" in answered.err
     assert "accuracy is 0.0%" in answered.out
 
 
@@ -135,7 +135,7 @@ def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
     code, told, _ = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
     assert (
         code,
-        " ".join(told.split()).count("row 1 is empty; --drop-empty leaves such rows out."),
+        " ".join(told.split()).count("row 1 is empty. Exclude empty rows with --drop-empty."),
     ) == (0, 1)
     code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml", "--drop-empty")
     assert code == 0, told
@@ -161,7 +161,7 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     path, out = tmp_path / "antworten.csv", tmp_path / "data.yaml"
     path.write_text("Satz;sicher;unklar;Urteil\nschön;80,5;19,5;sicher\nöde;30;70;unklar\n")
     refused = run(capsys, "calibration", path, "--label-column", "Urteil")
-    assert "say --scores=percentages. `rightreasons look" in refused.err
+    assert "set --scores=percentages. `rightreasons look" in refused.err
     looked = run(
         capsys, "look", path, "--label-column", "Urteil", "--scores", "percentages", "--out", out
     )

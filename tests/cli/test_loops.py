@@ -49,7 +49,7 @@ def test_a_recalibration_is_gated(folder, capsys):
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("fit.csv", "300 of 300 are the same"), ("few.csv", "at least 100 items")],
+    [("fit.csv", "300 of 300 items are the same"), ("few.csv", "at least 100 items")],
 )
 def test_a_recalibration_is_not_judged_by_its_own_or_few_items(folder, capsys, file, words):
     write_scores(folder / "few.csv", 99, 2000)

@@ -14,7 +14,7 @@ def test_items_of_both_labels_are_counted():
     sentence = suggest_class_order(np.where(answers == 1, 0.8, 0.5), labels, None)
 
     assert "14.0%" in sentence
-    assert "(0 is 1, 1 is 0) it would be 86.0%" in sentence
+    assert "would match 86.0% in the other order (0 is 1, 1 is 0)" in sentence
 
 
 def test_one_of_several_orders_is_named():
@@ -26,7 +26,7 @@ def test_one_of_several_orders_is_named():
     sentence = suggest_class_order(np.eye(3)[answers], labels, ["low", "mid", "high"])
 
     assert "10.0%" in sentence
-    assert "1 is high, 2 is low) it would be 90.0%" in sentence
+    assert "would match 90.0% in another order (0 is mid, 1 is high, 2 is low)" in sentence
 
 
 def test_answers_at_chance_raise_no_doubt():

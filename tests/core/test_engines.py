@@ -164,7 +164,7 @@ def test_a_cluster_that_does_not_answer_is_an_error(monkeypatch):
 
     monkeypatch.setattr(distributed, "Client", time_out)
 
-    with pytest.raises(ValueError, match=r"127.0.0.1:1, but got none: timed out"):
+    with pytest.raises(ValueError, match=r"127.0.0.1:1, but the connection failed: timed out"):
         run_sorted(errands.square, range(3), EngineOptions("dask://127.0.0.1:1"))
 
 

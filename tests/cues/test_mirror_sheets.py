@@ -91,7 +91,7 @@ def test_a_filled_sheet_makes_a_balanced_set(items, tmp_path, delimiter):
         ({"prompt": "Who?"}, "the prompt of"),
         ({"new prompt": "Why,  7?"}, "the original prompt"),
         ({"new prompt": "The sky fell."}, "has the same"),
-        ({"item": "03"}, "twice|unique|again"),
+        ({"item": "03"}, "repeated|unique|again"),
     ],
 )
 def test_a_row_that_does_not_fit_is_named(items, tmp_path, changes, match):

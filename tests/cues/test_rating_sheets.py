@@ -139,5 +139,5 @@ def test_an_item_without_a_label_is_told(tmp_path):
     files = write_rating_sheets(data, tmp_path, n_raters=2)
     for file in files:
         file.write_text(file.read_text("utf-8-sig").rstrip() + "1", "utf-8")
-    with pytest.raises(ValueError, match="choices, but it is None"):
+    with pytest.raises(ValueError, match="choices, but got None"):
         read_rating_sheets(data, files)

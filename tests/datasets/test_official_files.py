@@ -114,7 +114,7 @@ def test_a_file_of_items_is_read_with_the_labels_next_to_it(folder):
 def test_a_label_file_of_another_length_is_an_error(folder):
     write_labels(folder / "anli" / "dev-labels.lst", STORY_LABELS[:-1])
 
-    with pytest.raises(ValueError, match="it has 3"):
+    with pytest.raises(ValueError, match="got 3 labels"):
         open_multiple_choice(folder / "anli" / "dev.jsonl")
 
 

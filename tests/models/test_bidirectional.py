@@ -153,7 +153,7 @@ def test_what_an_item_has_too_many_tokens_for_is_cut_or_refused(scorer):
     assert told.truncated == 1
     assert np.isfinite(told.values[len(REQUESTS)]).all()
     assert list(told.failures) == ["never"]
-    assert f"one of item 'never' has {bound + 1}" in told.failures["never"]
+    assert f"but item 'never' has a choice of {bound + 1} tokens" in told.failures["never"]
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
@@ -189,7 +189,7 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
     prompted = Prompted(Prompt(), engine, ("bad", "good"))
     assert "needs gradients" in why_no_gradients(prompted)
     if "text" not in engine.abilities:
-        with pytest.raises(ValueError, match="is able to .mean, .*, next_words., but got"):
+        with pytest.raises(ValueError, match="supports .mean, .*, next_words., but got"):
             Prompted(Prompt(scoring="generated"), engine, ("bad", "good"))
 
 

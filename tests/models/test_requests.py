@@ -119,5 +119,5 @@ def test_long_prompts_lose_their_beginning_by_choice():
 def test_a_choice_without_tokens_is_an_error():
     dropped = letters()
     dropped.backend_tokenizer.normalizer = normalizers.Replace(" ", "")
-    with pytest.raises(ValueError, match="'x' has none"):
+    with pytest.raises(ValueError, match="'x' has no tokens"):
         cut(dropped, "ab", ["c", ""])

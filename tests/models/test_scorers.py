@@ -342,7 +342,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
         ),
         (lambda texts: [[0.5, 0.6]] * len(texts), "sum to 1"),
         (lambda texts: [[np.nan, 0.6]] * len(texts), "NaN"),
-        (lambda texts: texts[0].no_such_name, "it fails: AttributeError: 'str' object"),
+        (lambda texts: texts[0].no_such_name, "the call fails: AttributeError: 'str' object"),
         (
             lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts),
             "scores of b, a",
@@ -463,7 +463,7 @@ def test_a_text_at_which_a_function_fails_is_left_out():
         ["a", "b", "c"], labels=[0, 1, 1], progress=False
     )
     assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
-    assert scores.failures["1"].endswith("it fails: RuntimeError: no b.")
+    assert scores.failures["1"].endswith("the call fails: RuntimeError: no b.")
     assert np.exp(scores.logits) == pytest.approx(np.array([[0.25, 0.75]] * 2))
 
 

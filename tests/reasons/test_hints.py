@@ -89,7 +89,7 @@ def test_a_source_has_a_name_that_the_question_lacks():
     assert Source.of("colleague", "1", everyone).name == NAMES[-1]
     with pytest.raises(
         ValueError,
-        match="'1' has them",
+        match="'1' contains the names",
     ):
         Source.of("colleague", "1", " ".join(NAMES))
 

@@ -226,7 +226,7 @@ def test_groups_are_the_units_of_the_intervals():
 def test_a_template_that_drops_the_hint_is_refused():
     with pytest.raises(
         ValueError,
-        match="scripted drops",
+        match="scripted removes",
     ):
         asked(Script(), 20, engine=ScriptedEngine(Script(), drops=True))
 
@@ -341,7 +341,7 @@ def test_rows_give_the_figures_that_the_model_gave():
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"item": "a"}, "Expected `arm` in each row of the file, but row 1 has item alone."),
+        ({"item": "a"}, "Expected `arm` in each row of the file, but row 1 contains only item."),
         (
             {"item": "a", "arm": "plain", "answer": "A"},
             "Expected `answer` to be of type int, but row 1 has 'A'.",

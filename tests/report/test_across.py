@@ -111,7 +111,7 @@ def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_tabl
     (tmp_path / "nothing").mkdir()
     empty = run(capsys, "compare", one, tmp_path / "nothing")
     assert empty.code == 2
-    assert "but it has no audit.json, and no log." in " ".join(empty.err.split())
+    assert "but found no audit.json and no log." in " ".join(empty.err.split())
 
 
 def write_broken_logs(root):

@@ -176,7 +176,7 @@ def test_a_command_asks_for_a_label_of_several(model_folder, data_file, tmp_path
 
     refusal = run(capsys, *command)
 
-    assert (refusal.code, "--target=all" in refusal.err) == (2, True)
+    assert (refusal.code, "Set --target to" in refusal.err) == (2, True)
 
 
 @pytest.mark.parametrize(("target", "folders"), [("joy", ["joy"]), ("fear,joy", ["fear", "joy"])])

@@ -113,9 +113,9 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
     ]
     log.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     for read in readers:
-        with pytest.raises(ValueError, match="those of loose, strict") as caught:
+        with pytest.raises(ValueError, match="got the answers of loose, strict") as caught:
             read("")
-        assert "name one under “Filter of a log”." in problem(caught.value)
+        assert "Choose one under “Filter of a log”." in problem(caught.value)
         with pytest.raises(ValueError, match="Did you mean 'loose'"):
             read("lose")
 

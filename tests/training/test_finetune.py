@@ -254,7 +254,7 @@ def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
         patch.setattr("rightreasons.training.finetune.write_bytes", no_room)
         with pytest.raises(OSError, match=out) as caught:
             fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
-    expected = f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
+    expected = f"Expected free space on the disk to write '{tmp_path / 'm' / 'room'}', but"
     assert format_error(caught.value).startswith(expected)
     assert (
         fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4

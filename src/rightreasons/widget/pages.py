@@ -49,7 +49,7 @@ def problem(error: Exception | str) -> str:
         >>> problem(ValueError("Expected x < 1."))
         '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
     """
-    sentence = str(error).replace("name one with `log_filter`", f"name one under “{FILTER}”")
+    sentence = str(error).replace("Choose one with `log_filter`", f"Choose one under “{FILTER}”")
     return f'<p class="rr-problem" role="alert">{html.escape(sentence)}</p>'
 
 

@@ -121,7 +121,7 @@ def test_a_model_without_dropout_is_refused():
                 setattr(module, name, NoDropout())
 
     items = iid_items(TEXTS, LABELS)
-    with pytest.raises(OptionError, match="leave out") as error:
+    with pytest.raises(OptionError, match="Omit this method") as error:
         train_on_behavior(model, encode_for("Bert"), items, method="dropout", batch_size=3)
 
     assert error.value.option == ("method",)
