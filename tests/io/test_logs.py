@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rightreasons.io.harnesses.inspect_logs import _make_text_columns, inspect_reply
-from rightreasons.io.log_forms import log_columns
+from rightreasons.io.log_forms import read_log_columns
 from rightreasons.io.logs import LACK, NO_READABLE_ANSWER, UNREAD
 from rightreasons.io.opened_columns import read_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
@@ -184,7 +184,7 @@ def test_the_metric_of_a_log_that_says_what_is_right(metrics, right):
         }
         for n in range(2)
     ]
-    assert log_columns(rows, "details.parquet").get("correct") == right
+    assert read_log_columns(rows, "details.parquet").get("correct") == right
 
 
 @pytest.mark.parametrize(("acc", "label"), [(1.0, 1), (0.0, 0)])
@@ -408,7 +408,7 @@ def test_a_sample_that_was_run_again_is_one_item(tmp_path):
         "input": {"raw": "Why?"},
         "output": {"raw": ["so"]},
     }
-    columns = log_columns(
+    columns = read_log_columns(
         [{**row, "evaluation": {"is_correct": right}} for right in (True, False)], "every.jsonl"
     )
     assert (columns["id"], columns["source_id"], columns["correct"]) == (
@@ -522,7 +522,7 @@ def test_half_a_character_in_a_choice_has_its_bytes():
         "filtered_resps": answers,
     }
     other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
-    columns = log_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
+    columns = read_log_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
     assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]
 
 

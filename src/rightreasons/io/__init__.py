@@ -1,4 +1,4 @@
-"""What goes in: files, logs, stored predictions.
+"""Input: data sets, files, logs of harnesses, and stored predictions.
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """

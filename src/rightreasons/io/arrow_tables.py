@@ -1,7 +1,7 @@
-"""Tables of Arrow from columns of any kind, and data sets from such tables.
+"""Tables of Arrow from columns of any type, and Datasets from such tables.
 
-`make_table` makes a table and `make_dataset` a Dataset of it. A column of values that no other type
-of Arrow holds together is stored as JSON, and `read_values` returns the values as they were.
+`make_table` makes a table, and `make_dataset` a Dataset of a table. A column of values without a common
+type of Arrow is stored as JSON, and `read_values` returns its original values.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_at_most
 
 Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
+"""A single table, or a table per split."""
 
 AGAIN = "(2) "
-"""What a repeated heading begins with: it is no name that anything is looked up by."""
+"""Prefix of a repeated heading, which no option or usual heading has."""
 
 MAX_REASON_CHARACTERS = 200
-"""Maximum length of an error of another library within one of ours."""
+"""Maximum length of the message of another library within an error message of this package."""
 
 MAX_SPARSE_FIELDS = 32
 MIN_FILLED_SHARE = 0.25
-"""Objects of more fields, fewer of which are filled, have their own keys: they become JSON."""
+"""Objects with more fields, of which a smaller share is filled, have mostly different keys, and become JSON."""
 
 _UNFIT_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -46,20 +47,20 @@ def make_dataset(table: pa.Table, source_name: str, split: str | None = None) ->
     """Make a Dataset of a table of Arrow.
 
     Args:
-        table: The table; its metadata may hold the features of `datasets`.
-        source_name: What it is called in errors.
-        split: The name of the split; None for no name.
+        table: The table, whose metadata may contain the features of `datasets`.
+        source_name: Name of the source, for error messages.
+        split: The name of the split; None if it has no name.
 
     Raises:
-        ValueError: If the metadata describes the columns in a way that `datasets` does not know.
+        ValueError: If `datasets` cannot read the features in the metadata.
     """
-    # Without a fingerprint, datasets would pickle and digest the whole table, which takes longer than
-    # reading it. The digest is only of use for tables on a disk.
+    # Without a fingerprint, `datasets` would pickle and digest the whole table, which takes longer than
+    # reading it, and is only of use for tables on a disk.
     fingerprint = datasets.fingerprint.generate_random_fingerprint()
     try:
         named_split = None if split is None else datasets.NamedSplit(split)
         return datasets.Dataset(table, split=named_split, fingerprint=fingerprint)
-    # The metadata is a part of a parquet file, and may hold anything.
+    # The metadata is from a parquet file, and may be malformed in any way.
     except Exception as error:
         raise ValueError(
             f"Expected columns that `datasets` can hold in {source_name}, but the "
@@ -71,8 +72,8 @@ def only_part(tables: Splits, source_name: str) -> datasets.Dataset:
     """Return the only split of a source of rows.
 
     Args:
-        tables: A Dataset, or those of several splits.
-        source_name: What the source is called in errors.
+        tables: A Dataset, or a DatasetDict of one split.
+        source_name: Name of the source, for error messages.
 
     Raises:
         ValueError: If there are several splits.
@@ -88,9 +89,10 @@ def only_part(tables: Splits, source_name: str) -> datasets.Dataset:
 
 
 def short_reason(error: Exception) -> str:
-    """Return the first line of another library's error, for use within one of our messages.
+    """Return the first line of another library's error, to be quoted in an error message.
 
-    It is truncated to `MAX_REASON_CHARACTERS`; an error without a message gives the name of its type.
+    The line is truncated to `MAX_REASON_CHARACTERS`. For an error without a message, it is the name of the
+    type.
     """
     reason = str(error).strip().partition("\n")[0].rstrip(". ")
     # The message of a KeyError is only the key.
@@ -109,10 +111,10 @@ def make_table(columns: Mapping[str, Any], source_name: str) -> pa.Table:
 
     Args:
         columns: Heading -> a list, an array or a column of Arrow.
-        source_name: What the table is called in errors.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        TypeError: If a column is no list or array.
+        TypeError: If a column is not a list or array.
         ValueError: If columns have different lengths, or there are too many.
 
     Example:
@@ -128,7 +130,7 @@ def make_table(columns: Mapping[str, Any], source_name: str) -> pa.Table:
                 f"{format_value(cells)}."
             )
         name = str(heading)
-        # A lazy column is a column of Arrow already.
+        # A lazy column contains a column of Arrow, and needs no conversion.
         values = cells
         if not isinstance(cells, LazyArrowColumn):
             values = to_array_or_list(cells, name)
@@ -138,7 +140,7 @@ def make_table(columns: Mapping[str, Any], source_name: str) -> pa.Table:
 
 
 def _is_column(cells: Any) -> bool:
-    """Return whether an object has cells: a text has characters, and an array may be one number."""
+    """Return whether an object is a sequence of cells, and not a string or an array of a single number."""
     if isinstance(cells, (str, bytes)) or not hasattr(cells, "__len__"):
         return False
     return getattr(cells, "ndim", 1) != 0
@@ -149,7 +151,7 @@ def _check_lengths(arrays: Mapping[str, Any], source_name: str) -> None:
 
     Args:
         arrays: Heading -> column.
-        source_name: What the table is called in errors.
+        source_name: Name of the table, for error messages.
 
     Raises:
         ValueError: If a column has another length.
@@ -165,33 +167,33 @@ def _check_lengths(arrays: Mapping[str, Any], source_name: str) -> None:
 
 
 def concatenate_tables(tables: Sequence[pa.Table], source_name: str) -> pa.Table:
-    """Append tables with the same columns to one another; a column of different types becomes JSON.
+    """Concatenate the rows of tables with the same columns; a column of different types becomes JSON.
 
     Args:
         tables: The tables, in the order of the rows.
-        source_name: What they are called in errors.
+        source_name: Name of the source, for error messages.
     """
     columns = {}
     for name in tables[0].column_names:
         parts = [table.column(name) for table in tables]
         columns[name] = concatenate_columns(parts, name, source_name)
-    # The metadata holds the features of `datasets`.
+    # The metadata contains the features of `datasets`.
     return pa.table(columns).replace_schema_metadata(tables[0].schema.metadata)
 
 
 def concatenate_columns(
     parts: Sequence[pa.Array | pa.ChunkedArray], name: str, source_name: str
 ) -> pa.ChunkedArray | pa.Array:
-    """Append the parts of a column to one another; parts of different types become JSON.
+    """Concatenate the parts of a column; parts of different types become JSON.
 
-    Whole numbers and fractions become fractions.
+    Parts of integers and parts of floats become floats.
 
     Args:
         parts: The parts, in the order of the rows.
-        name: The heading of the column, for errors.
-        source_name: What its table is called in errors.
+        name: The heading of the column, for error messages.
+        source_name: Name of the table, for error messages.
     """
-    # Arrow only promotes types in tables, so that each part becomes a table of one column.
+    # Arrow only converts types to a common one in tables, so that each part becomes a table.
     tables = [pa.table({"": part}) for part in parts]
     try:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
@@ -201,19 +203,20 @@ def concatenate_columns(
 
 
 class _DigestSink:
-    """A file that stores only the digest of what is written to it.
+    """A file that stores only the digest of the bytes that are written to it.
 
     Args:
         prefix: Bytes that are digested first.
     """
 
+    # Arrow expects these attributes and methods of a file.
     closed = False
 
     def __init__(self, prefix: bytes = b"") -> None:
         self.digest = hashlib.blake2b(prefix, digest_size=16)
 
     def write(self, data: Any) -> int:
-        """Digest some bytes, and return their number."""
+        """Add bytes to the digest, and return their number."""
         self.digest.update(data)
         return len(data)
 
@@ -227,14 +230,14 @@ class _DigestSink:
 def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
     """Return a digest of the content of a table, as 32 hexadecimal digits.
 
-    Metadata, and the division of rows into chunks, do not change it.
+    The digest does not depend on metadata or on the division of rows into chunks.
 
     Args:
         table: The table.
         prefix: Bytes that are digested before the content.
     """
     content = table.replace_schema_metadata(None).combine_chunks()
-    # The stream of Arrow is digested block by block, and never stored as a whole.
+    # The table is digested block by block as a stream of Arrow, without a copy in memory.
     sink = _DigestSink(prefix)
     with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), content.schema) as stream:
         stream.write_table(content)
@@ -245,30 +248,30 @@ def digest_table(table: pa.Table, prefix: bytes = b"") -> str:
 
 
 def make_column(values: Any, name: str, source_name: str) -> pa.Array:
-    """Make a column of Arrow; values that Arrow gives no type are stored as JSON.
+    """Make a column of Arrow; values without a common type of Arrow are stored as JSON.
 
-    These are values of different types, numbers of more than 64 bits, texts with half a character, and
-    objects with mostly different keys.
+    These are values of different types, integers of more than 64 bits, strings with half of a surrogate
+    pair, and objects with mostly different keys.
 
     Args:
         values: A list, an array or a column of Arrow.
-        name: The heading of the column, for errors.
-        source_name: What its table is called in errors.
+        name: The heading of the column, for error messages.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If a value is nested too deeply, or neither Arrow nor JSON can hold it.
+        ValueError: If a value is nested too deeply, or can be stored neither in Arrow nor in JSON.
     """
     if isinstance(values, np.ndarray) and values.ndim > 1:
-        # All rows have one length: the cells are stored one after the other, with an offset per row.
+        # All rows have the same length. The elements of all rows form one array, with an offset per row.
         cells = make_column(values.reshape(-1, *values.shape[2:]), name, source_name)
         offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
         return pa.LargeListArray.from_arrays(offsets, cells)
     try:
-        # Arrow stores no heading with half a character either.
+        # Arrow cannot store a heading with half of a surrogate pair, for which this raises an error.
         name.encode()
         column = pa.array(values)
     except _UNFIT_ERRORS:
-        return _make_unlike_column(values, name, source_name)
+        return _make_mixed_column(values, name, source_name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if _has_sparse_fields(column):
@@ -283,24 +286,24 @@ def make_column(values: Any, name: str, source_name: str) -> pa.Array:
             f"{name!r} is nested deeper."
         )
     for fields in levels:
-        # Schemas of Arrow end a key at a NUL, so that two keys may become equal.
+        # Arrow truncates a key at a NUL, so that two keys might become equal.
         if any("\0" in field.name for field in fields):
             return _make_json_column(values)
     return column
 
 
-def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
-    """Make a column of values without a common type of Arrow: texts with gaps, or else JSON.
+def _make_mixed_column(values: Any, name: str, source_name: str) -> pa.Array:
+    """Make a column of values without a common type of Arrow: strings with missing values, or else JSON.
 
     Args:
         values: The values.
-        name: The heading of the column, for errors.
-        source_name: What its table is called in errors.
+        name: The heading of the column, for error messages.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If JSON cannot hold a value or the heading.
+        ValueError: If a value or the heading cannot be stored in JSON.
     """
-    # pandas writes NaN for a missing text.
+    # In pandas, a missing string is NaN.
     with contextlib.suppress(*_UNFIT_ERRORS):
         return pa.array(values, pa.string(), from_pandas=True)
     try:
@@ -315,9 +318,12 @@ def _make_unlike_column(values: Any, name: str, source_name: str) -> pa.Array:
 
 
 def _has_sparse_fields(column: pa.Array) -> bool:
-    """Return whether a column has objects of many keys, most of which each object lacks.
+    """Return whether a column has objects of many keys, most of which are missing in each object.
 
-    Arrow gives every object the keys of all of them, and fills the gaps with nulls.
+    Arrow would add the keys of all objects to each object, with nulls as values.
+
+    Args:
+        column: The column of Arrow.
     """
     if not pa.types.is_struct(column.type) or column.type.num_fields <= MAX_SPARSE_FIELDS:
         return False
@@ -328,14 +334,14 @@ def _has_sparse_fields(column: pa.Array) -> bool:
     return n_filled < MIN_FILLED_SHARE * n_cells
 
 
-def list_levels(kind: pa.DataType) -> list[list[pa.Field]]:
-    """Return the fields inside a nested type, one list per level of nesting; [] for a plain type.
+def list_levels(arrow_type: pa.DataType) -> list[list[pa.Field]]:
+    """Return the fields inside a nested type, as one list per level of nesting.
 
     Args:
-        kind: The type, such as a list of objects, which has two levels.
+        arrow_type: The type. For example, a list of objects has two levels, and a string has none.
     """
     levels = []
-    fields = _list_fields(kind)
+    fields = _list_fields(arrow_type)
     while fields:
         levels.append(fields)
         inner_fields = []
@@ -345,8 +351,8 @@ def list_levels(kind: pa.DataType) -> list[list[pa.Field]]:
     return levels
 
 
-def _list_fields(kind: pa.DataType) -> list[pa.Field]:
-    return [kind.field(number) for number in range(kind.num_fields)]
+def _list_fields(arrow_type: pa.DataType) -> list[pa.Field]:
+    return [arrow_type.field(number) for number in range(arrow_type.num_fields)]
 
 
 # ------------------------------------------------------------------------------- JSON in cells
@@ -362,15 +368,18 @@ def _make_json_column(values: Iterable[Any]) -> pa.Array:
 
 
 def convert_for_json(value: Any) -> Any:
-    """Return what JSON stores for a value of another kind: a list for an array, or else a text."""
-    # Arrays and numbers of numpy, and tensors.
+    """Convert a value that JSON does not support: an array to a list, any other value to a string."""
+    # Arrays and numbers of numpy, and tensors, have this method.
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
 
 
 def read_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Return the values of a column of Arrow as Python objects; JSON is parsed.
+    """Return the values of a column of Arrow as objects of Python; JSON is parsed.
+
+    Args:
+        column: The column.
 
     Example:
         >>> read_values(make_column(["a", 7, None], "id", "the table"))

@@ -1,7 +1,7 @@
-"""Limits of expressions over columns, which may come in somebody else's data.yaml.
+"""Limits of expressions over columns, which may come from the data.yaml of an unknown author.
 
-`BoundedEnvironment` is a sandbox of jinja without loops, whose operators and paddings make no value
-of more than `MAX_LENGTH` characters or elements. `limit_memory` bounds everything else.
+`BoundedEnvironment` is a sandbox of jinja without loops, in which operators and paddings cannot make
+values of more than `MAX_LENGTH` characters or elements. `limit_memory` limits everything else.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import SandboxedEnvironment
 
 MAX_LENGTH = 1 << 20
-"""The maximum length of a text or a list that an operator or a padding makes."""
+"""Maximum length of a string or a list that an operator or a padding makes."""
 
 MAX_BITS = 1 << 12
-"""The maximum number of bits of a power of whole numbers."""
+"""Maximum number of bits of a power of integers."""
 
 MAX_EXTRA_BYTES = 1 << 31
-"""Memory that the evaluation of an expression may take beyond that of the process."""
+"""Maximum number of bytes that the evaluation of an expression may add to the memory of the process."""
 
 PADDING_METHODS = frozenset(("ljust", "rjust", "center", "zfill", "expandtabs"))
 PADDING_FILTERS = ("center", "indent", "wordwrap", "batch", "slice")
@@ -32,11 +32,16 @@ ALLOWED_STATEMENTS = (nodes.Output, nodes.If)
 
 
 class BoundedEnvironment(SandboxedEnvironment):
-    """A sandbox whose expressions end soon and make no large values."""
+    """A sandbox of jinja that refuses expressions with loops or large values."""
 
     intercepted_binops = frozenset(("*", "**", "%"))
 
     def __init__(self, **options: Any) -> None:
+        """Make the sandbox, and add checks to the filters that pad or format strings.
+
+        Args:
+            **options: Options of jinja's `SandboxedEnvironment`.
+        """
         super().__init__(**options)
         for name in PADDING_FILTERS:
             self.filters[name] = _bound_widths(self.filters[name])
@@ -48,26 +53,37 @@ class BoundedEnvironment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Any, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        """Call a function or method of an expression, unless it pads or formats a text to a large width.
+        """Call a function or method of an expression, unless it pads or formats a string to a large width.
+
+        Args:
+            __context: The context of the template, which jinja passes.
+            __obj: The function or method.
+            *args: Its arguments.
+            **kwargs: Its keyword arguments.
 
         Raises:
-            SecurityError: If it would.
+            SecurityError: If the width is larger than `MAX_LENGTH`.
         """
         method = getattr(__obj, "__name__", "")
         if method in PADDING_METHODS:
             check_widths(args)
         if method in ("format", "format_map"):
-            # The text whose method is called is the format.
+            # In "{:>8}".format(…), the string is the object of the method.
             check_format(getattr(__obj, "__self__", None))
         return super().call(__context, __obj, *args, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         """Parse a template as jinja does, and refuse statements other than `if`.
 
-        Loops and assignments could take any time and memory.
+        Loops and assignments are refused because they may need any amount of time and memory.
+
+        Args:
+            source: The text of the template.
+            name: The name of the template, for error messages; None if it has none.
+            filename: The file of the template; None if it is not from a file.
 
         Raises:
-            TemplateSyntaxError: If there is one.
+            TemplateSyntaxError: If the template contains another statement.
         """
         template = super()._parse(source, name, filename)
         for statement in template.find_all(nodes.Stmt):
@@ -84,13 +100,13 @@ def check_product(operator: str, left: Any, right: Any) -> None:
     """Check that the result of an operator in an expression is not too large.
 
     Args:
-        operator: "*", "**", or "%", which formats texts.
+        operator: "*", "**", or "%", which formats strings.
         left: The left operand.
         right: The right operand.
 
     Raises:
-        SecurityError: If a sequence would be longer than `MAX_LENGTH`, or a power of whole numbers
-            larger than `MAX_BITS`.
+        SecurityError: If a sequence would be longer than `MAX_LENGTH`, or a power of integers would have
+            more than `MAX_BITS` bits.
 
     Example:
         >>> check_product("*", "ab", 3)
@@ -100,7 +116,7 @@ def check_product(operator: str, left: Any, right: Any) -> None:
         jinja2.exceptions.SecurityError: at most 1,048,576 characters or elements are allowed
     """
     if operator == "*":
-        # The sequence may be on either side of the number.
+        # Both "ab" * 3 and 3 * "ab" repeat a sequence.
         for sequence, count in ((left, right), (right, left)):
             if isinstance(count, int) and hasattr(sequence, "__len__"):
                 check_length(len(sequence) * count)
@@ -108,27 +124,27 @@ def check_product(operator: str, left: Any, right: Any) -> None:
     if operator == "%":
         check_format(left)
         return
-    # 9 ** 9 ** 9 would have 370 million digits.
-    are_whole = isinstance(left, int) and isinstance(right, int)
-    if are_whole and left.bit_length() * right > MAX_BITS:
+    # For example, 9 ** 9 ** 9 would have 370 million digits.
+    are_integers = isinstance(left, int) and isinstance(right, int)
+    if are_integers and left.bit_length() * right > MAX_BITS:
         raise SecurityError(f"powers of at most {MAX_BITS:,} bits are allowed")
 
 
 def check_length(length: int) -> None:
-    """Check that a text or list would have at most `MAX_LENGTH` characters or elements.
+    """Check that a string or list has at most `MAX_LENGTH` characters or elements.
 
     Raises:
-        SecurityError: If it would have more.
+        SecurityError: If it has more.
     """
     if length > MAX_LENGTH:
         raise SecurityError(f"at most {MAX_LENGTH:,} characters or elements are allowed")
 
 
 def check_widths(arguments: Any) -> None:
-    """Check that the whole numbers among the arguments of a padding are at most `MAX_LENGTH`.
+    """Check that the integers among the arguments of a padding are at most `MAX_LENGTH`.
 
     Raises:
-        SecurityError: If one is larger.
+        SecurityError: If an integer is larger.
     """
     for argument in arguments:
         if isinstance(argument, int):
@@ -136,13 +152,13 @@ def check_widths(arguments: Any) -> None:
 
 
 def check_format(text: Any) -> None:
-    """Check that a format such as "{:>8}" has no width with as many digits as `MAX_LENGTH`.
+    """Check that a format such as "{:>8}" has no width with as many digits as `MAX_LENGTH` or more.
 
     Args:
-        text: The format; other values have no widths.
+        text: The format; a value that is not a string has no widths.
 
     Raises:
-        SecurityError: If it has.
+        SecurityError: If the format contains such a number.
     """
     n_digits = len(str(MAX_LENGTH))
     long_number = rf"\d{{{n_digits},}}"
@@ -152,39 +168,39 @@ def check_format(text: Any) -> None:
 
 @contextlib.contextmanager
 def limit_memory() -> Iterator[None]:
-    """Limit the memory that a block of code may take, so that too much of it is a MemoryError.
+    """Limit the memory that a block of code may use, so that it raises a MemoryError beyond the limit.
 
-    The limit is that of the process, and also holds for its other threads as long as the block runs.
-    Systems without such limits run the block without one.
+    While the block runs, the limit applies to all threads of the process. On a system without such limits,
+    the block runs without a limit.
     """
     try:
         import resource
     except ImportError:  # Windows
         yield
         return
-    # The limit counts reserved addresses, of which libraries have many already.
-    used = _get_address_space()
-    allowed = used + MAX_EXTRA_BYTES
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    # A lower limit that is set already, as by a scheduler, is not raised.
-    is_bound = soft != resource.RLIM_INFINITY and soft <= allowed
-    if used == 0 or is_bound:
+    # The limit is one of the address space, of which libraries have reserved a large part already.
+    used_bytes = _get_address_space()
+    max_bytes = used_bytes + MAX_EXTRA_BYTES
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    # A lower limit, such as one set by a scheduler, must not be raised.
+    has_lower_limit = soft_limit != resource.RLIM_INFINITY and soft_limit <= max_bytes
+    if used_bytes == 0 or has_lower_limit:
         yield
         return
-    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (soft_limit, hard_limit))
 
 
 # ------------------------------------------------------------------------------- private
 
 
 def _bound_widths(function: Any) -> Any:
-    """Return a filter of jinja that refuses large widths among its arguments."""
+    """Return a filter of jinja with a check of the widths among its arguments."""
 
-    # `wraps` also copies the mark by which jinja passes its environment to a filter.
+    # `wraps` also copies the attribute by which jinja knows that a filter needs the environment.
     @functools.wraps(function)
     def bounded(*arguments: Any, **options: Any) -> Any:
         check_widths((*arguments, *options.values()))

@@ -1,7 +1,7 @@
-"""Columns of tables: which of them an option or a heading names, their cells, and what expressions make of them.
+"""Columns of tables: names in options and headings, fields of objects, expressions, and cells.
 
-A name may be that of a column, of a field in the objects of one (`question.stem`), or an expression of jinja over the
-columns of a row. `find_column` finds one; `add_nested_columns` adds fields and expressions as separate columns.
+A name may be that of a column, of a field of the objects in a column (`question.stem`), or a jinja expression over the
+columns of a row. `find_column` finds a column; `add_nested_columns` adds fields and expressions as separate columns.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from rightreasons.io.headings import find_usual_column
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 Columns: TypeAlias = "Mapping[str, Column]"
 
-# What sentences about several columns repeat.
+# Phrases that errors about several columns of the same table repeat.
 _REPEATED_PHRASE = re.compile(
     ", but its columns are:? .*?(?=; name (?:it|them) with )|[.] If the first row .* column_names=(?=[.])"
 )
-# An expression in braces alone keeps its value, such as a list.
+# A template that is a single expression in braces, whose value is not converted to a string.
 _SINGLE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 
 
@@ -47,16 +47,16 @@ _SINGLE_EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 def check_column_name(
     table: datasets.Dataset | Columns, column: str, option: str, source_name: str
 ) -> str:
-    """Check that a column which an option names exists, and return its name.
+    """Check that a table has the column that an option names, and return its name.
 
     Args:
-        table: The table; the message also suggests names of fields in the columns of a Dataset.
-        column: The name.
-        option: The option that gives it.
-        source_name: What the table is called, for errors.
+        table: The table, as a Dataset or as columns by their names.
+        column: The value of the option.
+        option: The name of the option, such as "text_column".
+        source_name: Name of the table, for error messages.
 
     Raises:
-        OptionError: If it is missing; the message suggests the most similar names.
+        OptionError: If the column is missing. The message suggests the most similar columns and fields.
     """
     names = _list_names(table)
     if column in names:
@@ -73,19 +73,19 @@ def check_column_name(
 def check_unique_columns(
     table: datasets.Dataset | Columns, names: Iterable[str | None], source_name: str
 ) -> None:
-    """Check that the headings of the columns to read occur once; other headings may repeat.
+    """Check that the headings of the columns to read are unique; other headings may repeat.
 
     Args:
         table: The table.
         names: The columns to read; None is skipped.
-        source_name: What the table is called, for errors.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If such a heading occurs twice.
+        ValueError: If the heading of a column to read occurs twice.
     """
     column_names = _list_names(table)
     for name in names:
-        # The reader of files marks the second of two equal headings with this prefix.
+        # The reader of files adds the prefix `AGAIN` to the second of two equal headings.
         if name is not None and AGAIN + name in column_names:
             raise ValueError(
                 f"Expected distinct column names in {source_name}, but {name!r}, which is "
@@ -105,11 +105,15 @@ def find_column(
 
     Args:
         table: The table.
-        column: The name that the option gives; None to go by the heading.
+        column: The value of the option; None to use the usual headings.
         headings: The usual headings, in lower case, the likeliest first.
-        option: The option.
-        source_name: What the table is called, for errors.
-        subject: What the column holds, for the error if it is missing; "" if it may be missing.
+        option: The name of the option, such as "label_column".
+        source_name: Name of the table, for error messages.
+        subject: The content of the column, such as "labels", for the error if it is missing; "" if it may
+            be missing.
+
+    Returns:
+        The column; None if there is no usual heading and `subject` is "".
 
     Raises:
         OptionError: If the column is missing.
@@ -130,18 +134,18 @@ def require_column(
     option: str,
     source_name: str,
 ) -> str:
-    """Return the only candidate for a column, and raise an error for none or several.
+    """Return the only candidate for a column, and raise an error if there is none or there are several.
 
     Args:
-        candidates: The columns that may be meant.
-        table: The table.
-        subject: What the column holds, for errors.
-        headings: Its usual headings, of which the error names three.
-        option: The option that names it; "" if only its heading can.
-        source_name: What the table is called, for errors.
+        candidates: The columns that may have the role.
+        table: The table, whose columns the error lists.
+        subject: The content of the column, such as "labels", for error messages.
+        headings: Usual headings of the column, of which the error names the first three.
+        option: The option by which the user can name the column; "" if there is no such option.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        OptionError: If there is no candidate, or several.
+        OptionError: If there is no candidate, or if there are several.
 
     Example:
         >>> require_column([], {"a": [1]}, "labels", ("label", "gold"), "label_column", "x.csv")
@@ -170,9 +174,9 @@ columns are a; name it with label_column=.
 
 
 def collect_results(*finders: Callable[[], Any]) -> list[Any]:
-    """Call several functions, and report the errors of all of them at once.
+    """Call several functions, and raise one error with all errors that they raise.
 
-    A user who has to name two columns learns about both from one message.
+    Thus a user who has to name two columns learns about both from one message.
 
     Args:
         *finders: Functions without arguments, each of which may raise an OptionError.
@@ -181,7 +185,7 @@ def collect_results(*finders: Callable[[], Any]) -> list[Any]:
         The result of each function.
 
     Raises:
-        OptionError: With the sentences and the options of all that were raised.
+        OptionError: If a function raises one, with the sentences and the options of all of them.
     """
     results = []
     errors: list[OptionError] = []
@@ -192,26 +196,26 @@ def collect_results(*finders: Callable[[], Any]) -> list[Any]:
             errors.append(error)
     if not errors:
         return results
+    # A dictionary drops repeated options, and keeps their order.
     options: dict[str, None] = {}
     for missing in errors:
         options |= dict.fromkeys(missing.option)
-    # Two columns may be missing in the same words.
+    # Equal sentences, and the columns of the table, are only reported once.
     first_sentence, *other_sentences = dict.fromkeys(map(str, errors))
-    # All sentences list the columns of the table, which is enough once.
     shortened = [_REPEATED_PHRASE.sub("", sentence) for sentence in other_sentences]
     raise OptionError(" ".join([first_sentence, *shortened]), option=tuple(options))
 
 
 def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
-    """Describe, for errors, that a table may have its first row for headings.
+    """Return a hint for error messages that a file may have no headings, so that its first row was used.
 
-    This is assumed if a heading is also a value of its column.
+    A file is assumed to have no headings if a heading is also a value of its column.
 
     Args:
         table: The table.
 
     Returns:
-        The end of a message with the option that gives headings; "" if no heading is a value.
+        The end of a message, with the option that names the columns; "" if no heading is a value.
 
     Example:
         >>> describe_missing_heading({"15923": ["27014", "30681"], "OFF": ["NOT", "OFF"]})
@@ -224,7 +228,7 @@ def describe_missing_heading(table: datasets.Dataset | Columns) -> str:
         cells_by_name = table.with_format("arrow")[:]
     for name in _list_names(table):
         column = cells_by_name[name]
-        # Values of Arrow equal no text before they are converted.
+        # Values of Arrow have to be converted before they can equal a string.
         values = map(str, column) if hasattr(column, "type") else column
         if name in values:
             return (
@@ -251,7 +255,7 @@ def get_nested_features(features: Mapping[str, Any]) -> dict[str, Any]:
         features: Column -> its feature, as in `Dataset.features`.
 
     Returns:
-        Dotted name -> feature; a field of objects in lists is a list.
+        Dotted name -> feature. The feature of a field of objects in lists is a list.
 
     Example:
         >>> row = {"id": 1, "question": {"stem": "Why?", "choices": [{"text": "So.", "label": "A"}]}}
@@ -275,13 +279,13 @@ def get_nested_features(features: Mapping[str, Any]) -> dict[str, Any]:
 def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Dataset:
     """Add columns for dotted names of fields ("q.stem") and for expressions ("{{ q.stem }}").
 
-    A field of a list of objects becomes a list; a missing object has missing fields. An expression is
-    a template of jinja over the columns, which are also the items of `row`. It keeps the type of its
-    value, such as a list, if the template is one pair of braces.
+    The field of a list of objects is a list of values, and the field of a missing object is None. An
+    expression is a jinja template over the columns, which are also the items of `row`. Its values are
+    strings, or of any type, such as lists, if the template is a single pair of braces.
 
     Args:
         data: The table.
-        names: Fields and expressions; names of columns, and other names, change nothing.
+        names: Fields and expressions. Existing columns, unknown names and None are skipped.
 
     Example:
         >>> rows = datasets.Dataset.from_list([{"q": {"stem": "Why?", "choices": [{"text": "So."}, {"text": "No."}]}}])
@@ -292,7 +296,7 @@ def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets
         [2]
     """
     fields = get_nested_features(data.features)
-    # Expressions come first: they may contain a dot as well.
+    # Expressions are evaluated first, over the original columns.
     ordered_names = sorted(dict.fromkeys(names), key=is_expression, reverse=True)
     for name in ordered_names:
         if name in data.column_names:
@@ -305,7 +309,8 @@ def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets
                 continue
             keys = name.removeprefix(f"{root}.").split(".")
             values = [_get_field(value, keys) for value in get_values(data, root)]
-            # Objects that are stored as JSON have no known fields: they lack it if no cell has it.
+            # The fields of objects in JSON are unknown before they are read. A name without any value
+            # is not that of a field.
             if name not in fields and all(value is None for value in values):
                 continue
         column = _make_column(name, values, fields.get(name))
@@ -314,7 +319,10 @@ def add_nested_columns(data: datasets.Dataset, names: Iterable[Any]) -> datasets
 
 
 def _find_root(name: Any, column_names: Sequence[str]) -> str:
-    """Return the column with the longest name that the dotted name of a field begins with; "" for none."""
+    """Return the column to which the dotted name of a field belongs, such as "q" for "q.stem"; "" if none.
+
+    Of several columns with which the name begins, the one with the longest name is returned.
+    """
     roots = [column for column in column_names if str(name).startswith(f"{column}.")]
     return max(roots, key=len, default="")
 
@@ -335,14 +343,14 @@ def _make_column(name: str, values: list[Any], feature: Any) -> datasets.Dataset
 
 
 def _get_field(value: Any, keys: Sequence[str]) -> Any:
-    """Return a field of nested objects, as the stem of {"question": {"stem": "Why?"}}.
+    """Return a field of nested objects, such as "Why?" of {"question": {"stem": "Why?"}}.
 
     Args:
-        value: An object, a list of objects, or a text of JSON that is one.
-        keys: The key on each level, as ["question", "stem"].
+        value: An object, a list of objects, or a string of JSON that is one of these.
+        keys: The key on each level, such as ["question", "stem"].
 
     Returns:
-        The field; a list of fields for a list of objects; None if it is missing.
+        The value of the field; a list of values for a list of objects; None if the field is missing.
     """
     if not keys:
         return value
@@ -358,10 +366,10 @@ def _get_field(value: Any, keys: Sequence[str]) -> Any:
 
 
 def quote_column(column: str) -> str:
-    """Return the term by which an expression reads a column.
+    """Return the term for a column in an expression.
 
     Args:
-        column: The name of a column, or of a field with dots.
+        column: The name of a column, or the dotted name of a field.
 
     Example:
         >>> quote_column("label"), quote_column("gold label")
@@ -374,18 +382,18 @@ def quote_column(column: str) -> str:
 
 
 def write_expression(term: str) -> str:
-    """Return a term of jinja in double braces, as "{{ label | int }}", which makes it an expression."""
+    """Return a jinja term in double braces, such as "{{ label | int }}", which makes it an expression."""
     return f"{{{{ {term} }}}}"
 
 
 def quote_field(name: str, columns: Columns) -> str:
-    """Return the term by which an expression reads a column, or a field of objects.
+    """Return the term for a column, or for a field of objects, in an expression.
 
-    Lists of one, which the first row shows, are unwrapped by the index 0.
+    If objects or values are in lists of one in the first row, the term selects them by the index 0.
 
     Args:
         name: The column, or the dotted name of the field.
-        columns: Column by name.
+        columns: Columns by their names.
 
     Example:
         >>> quote_field("predictions.choices", {"predictions": [[{"choices": ["joy"]}]]})
@@ -406,7 +414,7 @@ def quote_field(name: str, columns: Columns) -> str:
 
 
 def _write_unwrapping(value: Any) -> str:
-    """Return the indices by which an expression takes a value out of lists of one: "[0][0]" for [["a"]]."""
+    """Return the indices that select the value inside nested lists of one, such as "[0][0]" for [["a"]]."""
     term = ""
     while is_list_of_one(value):
         value = value[0]
@@ -415,8 +423,8 @@ def _write_unwrapping(value: Any) -> str:
 
 
 def _write_key(key: str) -> str:
-    """Return how an expression takes a field of an object: ".stem", or `["items"]` if it needs quotes."""
-    # jinja reads ".items" as the method of this name.
+    """Return the term for a field of an object in an expression: ".stem", or `["items"]` if it needs quotes."""
+    # In jinja, ".items" is the method of this name.
     is_method = hasattr(dict, key)
     if key.isidentifier() and not is_method:
         return f".{key}"
@@ -425,12 +433,15 @@ def _write_key(key: str) -> str:
 
 
 def is_expression(name: Any) -> bool:
-    """Return whether the name of a column is a template over other columns."""
+    """Return whether a name is an expression over columns, such as "{{ title }} {{ body }}"."""
     return isinstance(name, str) and "{{" in name
 
 
 def list_read_names(name: str) -> set[str]:
-    """Return the columns that an expression reads; a plain name reads itself.
+    """Return the columns that an expression reads; for the name of a column, only this name.
+
+    Args:
+        name: The expression, or the name of a column.
 
     Example:
         >>> sorted(list_read_names("{{ premise }} {{ question.stem }}")), list_read_names("label")
@@ -438,7 +449,7 @@ def list_read_names(name: str) -> set[str]:
     """
     if not is_expression(name):
         return {name}
-    # Few tables have expressions, and jinja2 takes long to load.
+    # Few tables need jinja2, which takes long to load.
     from jinja2 import meta
 
     template = _make_environment().parse(name)
@@ -449,20 +460,21 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
     """Evaluate an expression for every row of a table.
 
     Args:
-        expression: A template of jinja over the columns, such as "{{ title }}: {{ body }}".
-        data: The table.
+        expression: A jinja template over the columns, such as "{{ title }}: {{ body }}".
+        data: The table of N rows.
 
     Returns:
         (N,) values.
 
     Raises:
-        ValueError: If the expression is no template, reads what a row does not have, or fails.
+        ValueError: If the expression is not a template, if it needs a name that a row does not have, or if
+            its evaluation fails.
     """
     from jinja2 import TemplateError
 
     from rightreasons.io.bounds import limit_memory
 
-    # Filters may raise nearly any error for cells that they do not expect.
+    # Filters may raise many types of errors for unexpected cells.
     evaluation_errors = (
         TemplateError,
         MemoryError,
@@ -475,7 +487,7 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
     location = ""
     values: list[Any] = []
     try:
-        # Compiling computes constants, which may be as large as results.
+        # Memory is also limited during compilation, which computes constants such as "a" * 10**9.
         with limit_memory():
             compute = _compile(expression)
             names = _list_read_columns(expression, data)
@@ -494,7 +506,7 @@ def evaluate_expression(expression: str, data: datasets.Dataset) -> list[Any]:
 
 
 def _iterate_cells(data: datasets.Dataset, names: Sequence[str]) -> Iterable[Sequence[Any]]:
-    """Return the cells of some columns, row by row; an empty row for each row without columns."""
+    """Return the cells of some columns, row by row; an empty sequence per row if there are no columns."""
     if not names:
         return [()] * len(data)
     columns = [get_values(data, name) for name in names]
@@ -502,15 +514,18 @@ def _iterate_cells(data: datasets.Dataset, names: Sequence[str]) -> Iterable[Seq
 
 
 def _check_defined(value: Any) -> None:
-    """Check that the value of an expression contains no undefined names, also in lists and objects.
+    """Check that the value of an expression is not undefined, and contains no undefined values.
+
+    Args:
+        value: The value, which may be a list or an object of values.
 
     Raises:
-        jinja2.UndefinedError: If it does.
+        jinja2.UndefinedError: If the expression uses a name that does not exist.
     """
     from jinja2 import Undefined
 
     if isinstance(value, Undefined):
-        # A strict undefined raises its error when it is converted to a text.
+        # A strict undefined value raises its error when it is converted to a string.
         str(value)
     elif isinstance(value, (list, tuple)):
         for member in value:
@@ -523,7 +538,7 @@ def _check_defined(value: Any) -> None:
 def _list_read_columns(expression: str, data: datasets.Dataset) -> list[str]:
     """Return the columns of a table that an expression reads.
 
-    These are all columns if it reads `row`, as in `row["gold label"]`, whose keys are not parsed.
+    An expression with `row`, as in `row["gold label"]`, may read any column, because keys are not parsed.
     """
     names = list_read_names(expression)
     if "row" in names and "row" not in data.column_names:
@@ -532,28 +547,29 @@ def _list_read_columns(expression: str, data: datasets.Dataset) -> list[str]:
 
 
 def _compile(expression: str) -> Callable[..., Any]:
-    """Compile an expression to a function of the cells of a row, which are keyword arguments.
+    """Compile an expression to a function of the cells of a row, which are its keyword arguments.
 
-    The function returns a text, or a value of any type if the expression is one pair of braces.
+    The function returns a string, or a value of any type if the expression is a single pair of braces.
     """
     environment = _make_environment()
-    single = _SINGLE_EXPRESSION.fullmatch(expression)
-    if single is None:
+    match = _SINGLE_EXPRESSION.fullmatch(expression)
+    if match is None:
         render: Callable[..., Any] = environment.from_string(expression).render
         return render
-    compute: Callable[..., Any] = environment.compile_expression(single[1], undefined_to_none=False)
+    # Undefined values are not replaced by None, so that they raise an error later.
+    compute: Callable[..., Any] = environment.compile_expression(match[1], undefined_to_none=False)
     return compute
 
 
 @functools.cache
 def _make_environment() -> Any:
-    """Make the jinja environment of all expressions, in which cells of JSON have fields as objects do."""
+    """Make the jinja environment of all expressions, in which strings of JSON have fields like objects."""
     from jinja2 import StrictUndefined
 
     from rightreasons.io.bounds import BoundedEnvironment
 
     class CellEnvironment(BoundedEnvironment):
-        """Looks up fields in cells that are texts of JSON as well."""
+        """Looks up fields in objects and in cells that are strings of JSON."""
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             if not hasattr(obj, attribute):
@@ -563,6 +579,7 @@ def _make_environment() -> Any:
         def getitem(self, obj: Any, argument: Any) -> Any:
             return super().getitem(parse_cell(obj), argument)
 
+    # A strict environment refuses unknown names, which would be empty strings otherwise.
     environment = CellEnvironment(undefined=StrictUndefined)
     environment.filters["whether"] = describe_membership
     return environment
@@ -572,20 +589,18 @@ def _make_environment() -> Any:
 
 
 def get_arrow_column(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
-    """Return a column as Arrow has it."""
-    # Other columns are not read.
+    """Return a column of Arrow, without reading other columns."""
     table = data.select_columns([column]).with_format("arrow")[:]
     return table.column(column)
 
 
 def get_values(data: datasets.Dataset, column: str) -> list[Any]:
-    """Return the values of a column as they were read."""
-    # Nested values become lists and objects.
+    """Return the values of a column as objects of Python: nested values become lists and dictionaries."""
     return read_values(get_arrow_column(data, column))
 
 
 def get_cells(column: pa.ChunkedArray) -> Sequence[Any]:
-    """Return the values of a column as they were read; plain ones are made when they are needed."""
+    """Return the values of a column of Arrow; values that are not nested are converted when they are used."""
     is_json = isinstance(column.type, pa.JsonType)
     if is_json or pa.types.is_nested(column.type):
         return read_values(column)
@@ -593,15 +608,15 @@ def get_cells(column: pa.ChunkedArray) -> Sequence[Any]:
 
 
 def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.ChunkedArray | pa.Array:
-    """Return a column of texts as a column of Arrow, with nulls for missing texts.
+    """Return a column of strings as a column of Arrow, with nulls for missing values.
 
     Args:
         data: The table.
         column: The name of the column.
-        source_name: What the table is called, for errors.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        TypeError: If a cell is no text.
+        TypeError: If a cell is not a string.
         ValueError: If a text is not valid Unicode.
     """
     values = get_arrow_column(data, column)
@@ -621,7 +636,7 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
         )
     try:
         return pa.array(texts, pa.string())
-    # JSON can hold one half of a surrogate pair.
+    # A string of JSON may contain one half of a surrogate pair, which cannot be encoded.
     except UnicodeEncodeError:
         raise ValueError(
             f"Expected Unicode text in {location}, but a text contains half of a surrogate pair."
@@ -629,9 +644,10 @@ def get_texts(data: datasets.Dataset, column: str, source_name: str) -> pa.Chunk
 
 
 def read_names(values: Iterable[Any]) -> LazyArrowColumn:
-    """Return ids or names of groups as texts, "" for missing ones.
+    """Return ids or names of groups as strings, "" for missing ones.
 
-    If all are whole numbers, 7.0 becomes "7": a column with missing numbers is read as fractions.
+    If all names are whole numbers, 7.0 becomes "7", because whole numbers become floats in a column with
+    missing values.
 
     Args:
         values: The cells of a column.
@@ -648,15 +664,15 @@ def read_names(values: Iterable[Any]) -> LazyArrowColumn:
 
 
 def _write_names(values: Iterable[Any]) -> pa.Array | pa.ChunkedArray:
-    """Return the cells of a column as texts, "" for None and NaN."""
-    # Arrow converts its own columns without a loop.
+    """Return the cells of a column as strings, "" for None and NaN."""
+    # Arrow converts its own columns of strings and integers without a loop.
     if isinstance(values, LazyArrowColumn):
-        kind = values.arrow.type
-        if pa.types.is_string(kind) or pa.types.is_integer(kind):
+        arrow_type = values.arrow.type
+        if pa.types.is_string(arrow_type) or pa.types.is_integer(arrow_type):
             return pc.fill_null(values.arrow.cast(pa.string()), "")
     names = []
     for value in values:
-        # NaN differs from itself.
+        # NaN is the only value that differs from itself.
         is_missing = value is None or value != value
         names.append("" if is_missing else str(value))
     return pa.array(names, pa.string())

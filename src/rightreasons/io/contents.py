@@ -1,8 +1,8 @@
-"""What the cells of a column hold, whatever its heading says: texts, classes, numbers or codes.
+"""Summaries of the cells of columns: texts, classes, numbers or codes, whatever the heading.
 
-`describe_contents` looks at a sample of the rows of a table. Contents propose what a column means where no heading
-says it, and contradict a heading that cannot be true; they never decide without a message, because gold labels and answers,
-or two sets of texts, have the same contents. `roles.py` combines them with the headings.
+`describe_contents` summarizes a sample of the rows of a table. Without a usual heading, a column is chosen for a role by
+its contents, and contents may contradict a heading. A message reports both, because gold labels and answers, or two
+columns of texts, have similar contents. `roles.py` combines contents and headings.
 """
 
 from __future__ import annotations
@@ -30,30 +30,39 @@ from rightreasons.io.cells import (
 from rightreasons.io.score_cells import MAX_SUM_ERROR
 
 MAX_SAMPLED_ROWS = 2_000
-"""Number of rows that are looked at."""
+"""Maximum number of rows that are read to summarize a table."""
 
 MIN_ROWS = 10
-"""Number of rows below which contents propose nothing: nearly everything fits a few rows."""
+"""Minimum number of rows for conclusions from contents, which fewer rows may suggest by accident."""
 
 MAX_CLASSES = 50
 MAX_CLASS_LETTERS = 60
 MIN_REPEATS = 2.5
-"""Mean number of rows per class from which on values are classes rather than names of rows."""
+"""Minimum mean number of rows per value of a column of classes; values that repeat less are names of rows."""
 
 MAX_CHOICES = 26
-"""Choices have letters."""
+"""Maximum number of choices, which are lettered from A to Z."""
 
 MIN_TEXT_LETTERS = 7
 MAX_TEXT_FREE_LETTERS = 25
-"""Mean number of letters up to which values that repeat are classes, and not texts read by several people."""
+"""Maximum mean number of letters of repeated values that are classes, and not texts read by several people."""
+
+MAX_COPIES = 5
+"""Maximum mean number of copies of each text in a column of texts to read, such as one per system or rater."""
+
+MAX_CODED_SHARE = 0.5
+"""Maximum share of cells of a column of texts that look like codes, links or dates."""
+
+MIN_SPACED_SHARE = 0.3
+"""Minimum share of cells with several words in a column of texts, in scripts with spaces."""
 
 MIN_FRACTIONS = 4
-"""Number of distinct fractions below which they are flags, or shares of a few raters."""
+"""Minimum number of distinct fractions of scores; fewer are flags, or shares of a few raters."""
 
 MIN_SHARE_OF_SUMS = 0.99
-"""Share of rows in which scores of classes add up to 1."""
+"""Minimum share of rows in which the scores of all classes add up to 1."""
 
-# Codes, links, hashes, dates and numbers: signs of ASCII without a space.
+# Codes, links, hashes, dates and numbers: characters of ASCII without a space.
 _CODE = re.compile(r"[\w.:/@#?=&%+\-]+|\d{4}-\d\d-\d\d[ T][\d:.Z+]+", re.ASCII)
 
 
@@ -63,11 +72,11 @@ class Content:
 
     Attributes:
         n_rows: The number of sampled cells that are not empty.
-        n_values: The number of distinct values among them.
-        kind: "text", "number", "flag", "list" (of several texts), "marks" (0 or 1 by class), "shares" (numbers by class
-            that add up to 1), "mixed" (other objects, or several types) or "empty".
+        n_values: The number of distinct values of these cells.
+        kind: "text", "number", "flag" (booleans), "list" (of several texts), "marks" (0 or 1 by class), "shares" (numbers
+            by class that add up to 1), "mixed" (other objects, or several types) or "empty".
         n_letters: The mean number of letters per cell.
-        spaced: The share of cells of more than one word.
+        spaced: The share of cells with more than one word.
         coded: The share of cells that look like a code, a link or a date.
         numbers: (n,) the sampled numbers, NaN for empty cells; None unless all cells are numbers.
         in_lists: Whether each cell is a list of one value.
@@ -84,7 +93,7 @@ class Content:
 
     @property
     def has_classes(self) -> bool:
-        """Whether the values repeat as those of classes do, or are objects that mark classes."""
+        """Whether the values repeat like those of classes, or are objects that mark classes by 0 and 1."""
         if self.kind == "marks":
             return self.n_rows >= MIN_ROWS and self.n_values >= 2
         if self.n_rows < MIN_ROWS or not 2 <= self.n_values <= MAX_CLASSES:
@@ -100,33 +109,31 @@ class Content:
 
     @property
     def has_texts(self) -> bool:
-        """Whether the cells are texts to read, most of which occur once or a few times."""
+        """Whether the cells are texts to read, with at most a few copies each, and not classes or codes."""
         if self.kind != "text" or self.in_lists or self.n_rows < MIN_ROWS:
             return False
-        if self.coded > 0.5:
+        if self.coded > MAX_CODED_SHARE or self.n_letters < MIN_TEXT_LETTERS:
             return False
-        if self.n_letters < MIN_TEXT_LETTERS:
+        # Texts of scripts without spaces look like one word, and are recognized by their length.
+        is_long = self.n_letters > 2 * MIN_TEXT_LETTERS
+        if self.spaced <= MIN_SPACED_SHARE and not is_long:
             return False
-        # Scripts without spaces have texts of one "word", which are recognized by their length.
-        has_words = self.spaced > 0.3 or self.n_letters > 2 * MIN_TEXT_LETTERS
-        if not has_words:
-            return False
-        # Few short values are the names of classes, however few rows there are.
+        # Short values that repeat are the names of classes.
         if self.has_classes and self.n_letters <= MAX_TEXT_FREE_LETTERS:
             return False
-        return 5 * self.n_values > self.n_rows
+        return MAX_COPIES * self.n_values > self.n_rows
 
     @property
     def has_distinct_texts(self) -> bool:
-        """Whether the cells are texts, also short ones, most of which occur once, and no codes or links."""
-        # Other kinds have no codes.
-        if self.kind != "text" or self.coded > 0.5:
+        """Whether the cells are texts of any length that hardly repeat, and not codes or links."""
+        if self.kind != "text" or self.coded > MAX_CODED_SHARE:
             return False
+        # Most texts occur only once if more than half of the values are distinct.
         return 2 * self.n_values > self.n_rows
 
     @property
     def is_mark(self) -> bool:
-        """Whether the values number classes, or are single letters."""
+        """Whether the values are numbers of classes, or single letters."""
         if not self.has_classes:
             return False
         return self.numbers is not None or self.n_letters == 1
@@ -138,26 +145,28 @@ class Content:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all rows hold one value."""
+        """Whether all rows have the same value."""
         return self.n_rows >= MIN_ROWS and self.n_values == 1
 
     @property
     def has_fractions(self) -> bool:
-        """Whether the cells are different numbers from 0 to 1, as confidences are."""
+        """Whether the cells are numbers from 0 to 1 that differ, like confidences."""
         return self._has_numbers_between(0, 1)
 
     @property
     def has_log_fractions(self) -> bool:
-        """Whether the cells are different numbers up to 0, not all of them whole, as log-probabilities are."""
+        """Whether the cells are numbers up to 0 that differ, and not only integers, like log-probabilities."""
         if self.numbers is None or not self._has_numbers_between(-np.inf, 0):
             return False
         is_whole = self.numbers == np.floor(self.numbers)
         return not is_whole.all()
 
     def _has_numbers_between(self, lowest: float, highest: float) -> bool:
-        """Return whether the cells are numbers within these bounds, `MIN_FRACTIONS` distinct ones or more.
+        """Return whether the cells are numbers between two bounds, with at least `MIN_FRACTIONS` distinct values.
 
-        Fewer distinct numbers are flags, or shares of a few raters.
+        Args:
+            lowest: The lower bound, inclusive.
+            highest: The upper bound, inclusive.
         """
         if self.numbers is None:
             return False
@@ -169,14 +178,15 @@ class Content:
 
 
 class Contents(Mapping[str, Content]):
-    """The contents of the columns of a table, each of which is looked at when it is first asked for.
-
-    Args:
-        columns: Column name -> its cells.
-        rows: The numbers of the rows to look at; None for all of them.
-    """
+    """The summaries of the columns of a table by column name, each computed when it is first used."""
 
     def __init__(self, columns: Mapping[str, Any], rows: NDArray[np.int64] | None = None) -> None:
+        """Store the columns; nothing is computed yet.
+
+        Args:
+            columns: Column name -> its cells.
+            rows: The indices of the rows to summarize; None for all rows.
+        """
         self._columns = columns
         self._rows = rows
         self._cache: dict[str, Content] = {}
@@ -187,7 +197,7 @@ class Contents(Mapping[str, Content]):
         return self._cache[name]
 
     def __contains__(self, name: object) -> bool:
-        # Otherwise the column would be described for that.
+        # `Mapping` would compute the summary of the column to find out.
         return name in self._columns
 
     def __iter__(self) -> Iterator[str]:
@@ -197,12 +207,12 @@ class Contents(Mapping[str, Content]):
         return len(self._columns)
 
     def list_texts(self, names: Iterable[str]) -> list[str]:
-        """Return those of some columns that hold texts, the longest texts first."""
+        """Select the columns that contain texts to read, the longest texts first."""
         texts = [name for name in names if self[name].has_texts]
         return sorted(texts, key=lambda name: self[name].n_letters, reverse=True)
 
     def list_classes(self, names: Iterable[str]) -> list[str]:
-        """Return those of some columns whose values repeat as those of classes do, and are no texts."""
+        """Select the columns whose values repeat like those of classes, and are not texts to read."""
         columns = []
         for name in names:
             content = self[name]
@@ -211,13 +221,16 @@ class Contents(Mapping[str, Content]):
         return columns
 
     def list_votes(self, names: Iterable[str]) -> list[str]:
-        """Return those of some columns whose cells list what several people said, partly the same."""
+        """Select the columns whose cells list votes of several people, such as ["yes", "yes", "no"]."""
         return [name for name in names if self._has_votes(name)]
 
     def _has_votes(self, name: str) -> bool:
         """Return whether each cell of a column is a list of votes, such as ["yes", "yes", "no"].
 
-        Lists are votes if some of them repeat a value, and if few distinct values make up all of them.
+        Lists are votes if a list repeats a value, and if all lists together have few distinct values.
+
+        Args:
+            name: The column.
         """
         n_votes = 0
         has_repeats = False
@@ -226,7 +239,7 @@ class Contents(Mapping[str, Content]):
             votes = parse_value(cell)
             if not isinstance(votes, list):
                 return False
-            # Annotation tools may put each vote into a list.
+            # Some annotation tools put each vote into a list of one.
             keys = [make_key(unwrap_value(vote)) for vote in votes]
             if len(set(keys)) < len(keys):
                 has_repeats = True
@@ -237,16 +250,16 @@ class Contents(Mapping[str, Content]):
         return n_votes >= MIN_REPEATS * len(values)
 
     def list_choices(self, names: Iterable[str]) -> list[str]:
-        """Return the columns that may hold the choices of items.
+        """Return the columns that may contain the choices of items: one column of lists, or a column per choice.
 
-        Choices are one column of lists, or more columns of texts than a column of marks has values: the
-        marks 0, 1, 2 or A, B, C say which choice is right, and the first text is then the question.
+        Several columns of texts may be a question and its choices if another column has marks such as 0,
+        1, 2 or A, B, C, which identify the correct choice. There have to be more columns of texts than marks.
 
         Args:
-            names: The columns to look at, in the order of the table.
+            names: The columns to consider, in the order of the table.
 
         Returns:
-            The columns; [] if there are none.
+            The columns; an empty list if no columns look like choices.
         """
         names = list(names)
         text_columns: list[str] = []
@@ -260,27 +273,30 @@ class Contents(Mapping[str, Content]):
             elif content.has_distinct_texts:
                 text_columns.append(name)
         for n_marks in sorted(mark_counts):
-            # Two marks next to several texts are mostly the classes of a pair.
+            # Two marks next to several texts are usually classes of a pair of texts.
             if n_marks > 2 and len(text_columns) > n_marks:
+                # The first column of texts is the question.
                 return text_columns[1:]
         return []
 
     def _may_list_choices(self, name: str, names: Iterable[str]) -> bool:
-        """Return whether a column of lists of texts may hold choices, rather than words, votes or classes.
+        """Return whether a column of lists of texts may contain choices, rather than words, votes or classes.
+
+        Lists that repeat are votes, or the names of all classes, if the class in another column is always
+        a member of the list.
 
         Args:
             name: The column of lists.
-            names: All columns; if one of them holds classes that are members of the lists, these are votes,
-                or the names of the classes.
+            names: All columns.
         """
         lists = []
         for cell in self.get_cells(name):
             members = parse_value(cell) or ()
             lists.append(list(map(make_key, members)))
-        # Longer lists are the words of a text.
+        # Lists of more members than there are letters are the words of a text.
         if max(map(len, lists)) > MAX_CHOICES:
             return False
-        # Votes repeat from row to row.
+        # Votes and names of classes repeat from row to row, but choices do not.
         if 2 * self[name].n_values > self[name].n_rows:
             return True
         for column in names:
@@ -300,20 +316,20 @@ class Contents(Mapping[str, Content]):
         column = self._columns[name]
         if self._rows is None:
             return list(column)
-        # Arrays select all rows at once.
+        # Arrays select all rows at once, which is faster.
         if isinstance(column, (np.ndarray, LazyArrowColumn)):
             return list(column[self._rows])
         return [column[int(row)] for row in self._rows]
 
 
 def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
-    """Summarize the cells of each column of a table, by a sample of at most `MAX_SAMPLED_ROWS` rows.
+    """Summarize the cells of each column of a table, in a sample of at most `MAX_SAMPLED_ROWS` rows.
 
     Args:
-        table: A Dataset, or columns of the same length by name.
+        table: A Dataset, or columns of the same length by their names.
 
     Returns:
-        Column -> its `Content`, which is computed when it is first looked up.
+        Column -> the summary of its cells, which is computed when it is first used.
 
     Example:
         >>> rows = {"x": ["The plot is thin.", "A fine cast."] * 6, "y": ["bad", "good"] * 6}
@@ -336,10 +352,10 @@ def describe_contents(table: datasets.Dataset | Mapping[str, Any]) -> Contents:
 
 
 def describe_content(cells: Sequence[Any]) -> Content:
-    """Summarize the cells of one column: how many values, of which kind, and how long the texts are.
+    """Summarize the cells of one column: the type of their values, their numbers, and the length of texts.
 
     Args:
-        cells: The cells; texts that write lists or objects count as these.
+        cells: The cells. A string of JSON that is a list or an object is parsed.
 
     Example:
         >>> content = describe_content(["0", "1", "1"] * 5)
@@ -353,7 +369,7 @@ def describe_content(cells: Sequence[Any]) -> Content:
             values.append(value)
     if not values:
         return Content(0, 0, "empty")
-    # Some files write every value as a list of one.
+    # In some files, every value is in a list of one.
     in_lists = all(map(is_list_of_one, values))
     if in_lists:
         values = list(map(unwrap_value, values))
@@ -366,6 +382,7 @@ def describe_content(cells: Sequence[Any]) -> Content:
     if not all(isinstance(value, str) for value in values):
         return Content(len(values), n_values, _find_kind(values), in_lists=in_lists)
 
+    # The remaining columns have only strings: count their letters, and cells with spaces or codes.
     n_letters = 0
     n_spaced = 0
     n_coded = 0
@@ -385,14 +402,14 @@ def describe_content(cells: Sequence[Any]) -> Content:
 
 
 def _find_kind(values: Sequence[Any]) -> str:
-    """Return the kind of values that are neither numbers nor all of them texts.
+    """Return the kind of the values of a column that are neither all numbers nor all strings.
 
     Args:
-        values: The values of a column that are not empty.
+        values: The values that are not empty.
 
     Returns:
-        "flag" for booleans, "list" for lists of texts, "marks" for 0 or 1 by class, "shares" for
-        numbers by class that add up to 1, and "mixed" for anything else.
+        "flag" for booleans, "list" for lists of strings, "marks" for 0 or 1 by class, "shares" for
+        numbers by class that add up to 1, and "mixed" for any other values.
     """
     if all(isinstance(value, bool) for value in values):
         return "flag"
@@ -402,25 +419,29 @@ def _find_kind(values: Sequence[Any]) -> str:
     if table is None:
         return "mixed"
     n_classes = table.shape[1]
-    # (n,) whether the numbers of a row add up to 1.
-    is_one = np.abs(table.sum(axis=1) - 1) <= MAX_SUM_ERROR
+    # (n,) whether the numbers of each row add up to 1.
+    has_unit_sum = np.abs(table.sum(axis=1) - 1) <= MAX_SUM_ERROR
     if np.isin(table, (0, 1)).all():
-        # The flags of a list may mean anything; an object names the class of each of its marks.
-        has_marks = is_one.all() or isinstance(values[0], dict)
+        # A list of 0 and 1 marks a class if exactly one is 1. An object names the class of each mark,
+        # and may have several.
+        has_marks = has_unit_sum.all() or isinstance(values[0], dict)
         return "marks" if has_marks and n_classes <= MAX_CLASSES else "mixed"
-    # A few rows may be broken.
-    if table.min() < 0 or is_one.mean() < MIN_SHARE_OF_SUMS:
+    # A few rows may have faults.
+    if table.min() < 0 or has_unit_sum.mean() < MIN_SHARE_OF_SUMS:
         return "mixed"
     n_fractions = len(np.unique(table))
     return "shares" if n_fractions >= MIN_FRACTIONS else "mixed"
 
 
 def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return (n, K) the numbers in lists of one length, or in objects by key; None for other values.
+    """Return the numbers in lists of the same length, or in objects, as a table with a column per class.
 
     Args:
-        values: Lists such as [0.7, 0.3], or objects such as {"up": 0.7, "down": 0.3}. A key that an
-            object lacks counts as 0.
+        values: n lists such as [0.7, 0.3], or n objects such as {"up": 0.7, "down": 0.3}. A key that is
+            missing in an object has the number 0.
+
+    Returns:
+        (n, K) numbers; None for any other values, such as lists of different lengths or with strings.
     """
     if not all(isinstance(value, type(values[0])) for value in values):
         return None
@@ -430,7 +451,9 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
             keys |= dict.fromkeys(value)
         if len(keys) > MAX_COLUMNS:
             return None
-        rows = [_list_numbers(value, keys) for value in values]
+        rows = []
+        for value in values:
+            rows.append([value.get(key) or 0 for key in keys])
     elif isinstance(values[0], list):
         rows = list(values)
     else:
@@ -438,19 +461,14 @@ def _parse_numbers_by_class(values: Sequence[Any]) -> NDArray[np.float64] | None
     widths = set(map(len, rows))
     if len(widths) != 1 or max(widths) < 2:
         return None
-    # Texts and nested values are no numbers of classes.
+    # Strings and nested values are not numbers of classes.
     if not all(map(are_numeric, rows)):
         return None
     return np.array(rows, dtype=np.float64)
 
 
-def _list_numbers(value: Mapping[str, Any], keys: Iterable[str]) -> list[Any]:
-    """Return the numbers of an object by some keys; it leaves classes out that have no share."""
-    return [value.get(key) or 0 for key in keys]
-
-
 def parse_value(cell: Any) -> Any:
-    """Return a cell as a plain value; a list or an object that a text writes is one."""
+    """Return a cell as a value of Python: arrays become lists, and strings of JSON lists or objects."""
     if isinstance(cell, np.ndarray):
         return cell.tolist()
     return parse_cell(cell)
@@ -463,28 +481,31 @@ def _is_list_of_texts(value: Any) -> bool:
 
 
 def sample_rows(n_rows: int) -> NDArray[np.int64]:
-    """Return sorted row numbers, always the same ones of as many rows; random, since files are sorted."""
+    """Return the sorted indices of a random sample of `MAX_SAMPLED_ROWS` rows.
+
+    The sample is random because files may be sorted. It is always the same for the same number of rows.
+    """
     rng = np.random.default_rng(0)
     rows = rng.choice(n_rows, MAX_SAMPLED_ROWS, replace=False)
     return np.sort(rows)
 
 
 def is_empty(cell: Any) -> bool:
-    """Return whether a cell is None, NaN, a blank text, or a list of only such cells."""
+    """Return whether a cell is None, NaN, a blank string, or a list of only such cells."""
     if isinstance(cell, str):
         return not cell.strip()
     if isinstance(cell, list):
         return all(map(is_empty, cell))
-    # NaN differs from itself.
+    # NaN is the only value that differs from itself.
     is_nan = isinstance(cell, float) and cell != cell
     return cell is None or is_nan
 
 
 def make_key(value: Any) -> str:
-    """Return the form in which values are compared: 1, 1.0 and "1" are equal, and so are Yes and yes.
+    """Return a string that is equal for equal values: for 1, 1.0 and "1", and for "Yes" and "yes".
 
-    Lists and objects become JSON with sorted keys; other values a text in lower case and in one
-    Unicode form.
+    Lists and objects become JSON with sorted keys. Other values become strings in lower case and in the
+    Unicode normal form NFKC.
     """
     if isinstance(value, (list, dict)):
         return json.dumps(value, default=str, sort_keys=True)
@@ -494,13 +515,13 @@ def make_key(value: Any) -> str:
 
 
 def _parse_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return (N,) the numbers in a column, NaN for empty cells; None if a cell holds anything else.
+    """Return (N,) the numbers in a column, NaN for empty cells; None if a cell has any other value.
 
-    Numbers may be written as texts, also with a decimal comma or as percentages.
+    Numbers may be strings, with a decimal comma or a percent sign.
     """
     numbers = np.full(len(cells), np.nan)
     for row, cell in enumerate(cells):
-        # Python takes flags for numbers.
+        # Booleans would be parsed to 0 and 1.
         if isinstance(cell, (bool, list, dict)):
             return None
         number = parse_number(cell)
@@ -511,10 +532,10 @@ def _parse_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
-    """Return whether numbers count classes: whole numbers from 0 or 1 without a gap, or -1 and 1.
+    """Return whether numbers may be those of classes: integers from 0 or 1 without a gap, or -1 and 1.
 
     Args:
-        numbers: (N,) numbers, of which some are not NaN.
+        numbers: (N,) numbers, NaN for a missing one. At least one is not NaN.
     """
     values = np.unique(numbers[~np.isnan(numbers)])
     if values.tolist() == [-1, 1]:
@@ -526,6 +547,6 @@ def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
 
 
 def _count_letters(text: str) -> int:
-    # Marks are the vowels of many scripts.
+    # The Unicode category of letters begins with L. Marks, M, are the vowels of many scripts.
     categories = map(unicodedata.category, text)
     return sum(category[0] in "LM" for category in categories)

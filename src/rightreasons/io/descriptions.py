@@ -1,6 +1,6 @@
-"""Descriptions of data: a data.yaml says where a table is, and what its columns mean.
+"""Descriptions of data: a data.yaml contains the location of a table, and the meaning of its columns.
 
-`rightreasons look` writes one, and every command takes it:
+`rightreasons look` writes a data.yaml, and every command accepts it:
 
     data: reviews.csv               # relative to this file; or a name, an address, a hub id
     separator: ";"                  # how the file is read
@@ -8,7 +8,7 @@
     label_column: stars
     label_names: [bad, good]        # in the order of their numbers, or ["1=bad", "2=good"]
 
-`read_description` reads one, and takes any other source of data as it is.
+`read_description` reads a data.yaml, and also accepts any other source of data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUFFIXES = (".yaml", ".yml")
 """Suffixes of descriptions."""
 
 DESCRIPTION_NAME = "data.yaml"
-"""What `look` calls a description; one in a folder is read with the folder."""
+"""Name of the description that `look` writes. A description in a folder of data is read with the folder."""
 
 OptionsOfTable = TypeVar("OptionsOfTable", bound=Options)
 
@@ -50,33 +50,33 @@ KEYS = tuple(
         )
     )
 )
-"""What a data.yaml may say."""
+"""Keys that a data.yaml may have."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """A source of data, and what is said about its file and its columns.
+    """A source of data, with the settings of a data.yaml.
 
     Attributes:
-        source: Anything that `as_table` takes, apart from a data.yaml.
-        settings: Key of a data.yaml -> its value, for what is said.
+        source: Anything that `as_table` accepts, apart from a data.yaml.
+        settings: Key of the data.yaml, such as "label_column" -> its value, without the keys of the source.
     """
 
     source: Any
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def complete(self, options: OptionsOfTable) -> OptionsOfTable:
-        """Return options with the settings of the data.yaml in place of defaults.
+        """Replace the default values of options by the settings of the data.yaml.
 
         Args:
-            options: The options; those that the user gave are kept.
+            options: The options. Values that the user set are not replaced.
         """
         changes: dict[str, Any] = {}
         given_names = options.get_changes()
         for name, value in self.settings.items():
             if name not in options.list_names() or name in given_names:
                 continue
-            # A list of YAML is a tuple in options, apart from this one, which is a text.
+            # Lists become tuples, except for this option, whose value is a string.
             if isinstance(value, list) and name == "score_columns":
                 value = format_names(value)
             elif isinstance(value, list):
@@ -86,24 +86,24 @@ class Description:
 
 
 def read_description(source: Any) -> Description:
-    """Read a data.yaml, or the one in a folder; another source has no settings.
+    """Read a data.yaml, also one in a folder of data; any other source has no settings.
 
     Args:
-        source: The path of a data.yaml, or anything else that `as_table` takes.
+        source: The path of a data.yaml, or anything else that `as_table` accepts.
 
     Returns:
         The source of the rows, and the settings of the data.yaml.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is no mapping, has an unknown key, or does not name the data.
+        FileNotFoundError: If the data.yaml does not exist.
+        ValueError: If the file is not a mapping, has an unknown key, or does not name the data.
 
     Example:
         >>> read_description("reviews.csv").source
         'reviews.csv'
     """
     if isinstance(source, Description):
-        # The source may be a folder with a data.yaml, whose settings count less.
+        # The source may be a folder with another data.yaml, whose settings are replaced.
         inner = read_description(source.source)
         return Description(inner.source, {**inner.settings, **source.settings})
     if not isinstance(source, (str, os.PathLike)):
@@ -120,8 +120,8 @@ def make_description(content: Mapping[str, Any]) -> Description:
     """Return the description with the content of a data.yaml.
 
     Args:
-        content: Key of a data.yaml -> value, `data` among them; values of None are dropped. Paths are
-            relative to the working directory.
+        content: Key of the data.yaml -> value. The key "data" is required, and values of None are
+            dropped. Paths are relative to the working directory.
     """
     settings = {}
     for name, value in content.items():
@@ -135,7 +135,7 @@ def write_description(path: Path, content: Mapping[str, Any]) -> Path:
 
     Args:
         path: The file.
-        content: Key of a data.yaml -> value; values of None and empty tuples are left out.
+        content: Key of the data.yaml -> value; None and empty tuples are not written.
     """
     import yaml
 
@@ -157,24 +157,24 @@ def _read_file(path: Path) -> Description:
     """Read a data.yaml.
 
     Args:
-        path: The file, to whose folder the paths in it are relative.
+        path: The file. Paths in it are relative to its folder.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is no mapping, has an unknown key, or does not name the data.
+        FileNotFoundError: If the file does not exist.
+        ValueError: If the file is not a mapping, has an unknown key, or does not name the data.
     """
     import yaml
 
     try:
         content = yaml.safe_load(read_text(path))
-    # YAML that is nested very deeply ends in a RecursionError.
+    # A RecursionError is raised for YAML that is nested very deeply.
     except (yaml.YAMLError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"Expected valid YAML in {path}, but parsing failed: {reason}.") from None
     is_mapping = isinstance(content, dict)
     if is_mapping:
         _check_files(content, path)
-    # The data is one file, or a file of items and one of answers.
+    # The data is a single file, or a file of items and a file of answers.
     has_two_files = is_mapping and {"items", "answers"} <= content.keys()
     has_data = is_mapping and isinstance(content.get("data"), str)
     if not has_two_files and not has_data:
@@ -192,14 +192,14 @@ def _read_file(path: Path) -> Description:
 
 
 def _check_files(content: Mapping[str, Any], path: Path) -> None:
-    """Check that a data.yaml names one file, or both of two files that are joined.
+    """Check that a data.yaml names either one file of data, or a file of items and a file of answers.
 
     Args:
-        content: The content of the file.
-        path: The file, for errors.
+        content: The content of the data.yaml.
+        path: The data.yaml, for error messages.
 
     Raises:
-        OptionError: If it names only one of two files, or a third one.
+        OptionError: If it names only one of the two files, or a file of data in addition to both.
     """
     if {"items", "answers"} <= content.keys():
         if "data" in content:
@@ -209,7 +209,7 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
                 option=("data", "items", "answers"),
             )
         return
-    # Each of these keys needs another one next to it.
+    # Each of these keys requires another one.
     for name, partner in (("items", "answers"), ("answers", "items"), ("join", "items")):
         if name in content:
             raise OptionError(
@@ -220,16 +220,19 @@ def _check_files(content: Mapping[str, Any], path: Path) -> None:
 
 
 def _is_description(path: Path) -> bool:
-    """Return whether a file is a data.yaml of this package: its keys are known ones.
+    """Return whether a file is a data.yaml of this package, in which all keys are known.
 
-    Other tools have files of that name.
+    Other tools write files with the same name.
+
+    Args:
+        path: The file, which may not exist.
     """
-    # `os.path.isfile` accepts names that are too long for a path.
+    # Unlike methods of Path, this function accepts names that are too long for a path.
     if not os.path.isfile(path):
         return False
     import yaml
 
-    # A file that cannot be read is none of ours.
+    # A file that cannot be parsed is not from this package.
     with contextlib.suppress(yaml.YAMLError, RecursionError, ValueError, OSError):
         content = yaml.safe_load(read_text(path))
         return isinstance(content, dict) and content.keys() <= set(KEYS)
@@ -237,6 +240,6 @@ def _is_description(path: Path) -> bool:
 
 
 def _resolve_path(path: Path, name: str) -> str:
-    """Return the path of a file that a data.yaml names relative to itself; another name as it is."""
+    """Return the path of a file relative to that of a data.yaml; a name that is not a file is unchanged."""
     file = path.parent / name
     return str(file) if file.exists() else name

@@ -1,6 +1,7 @@
-"""Whether the labels of a group of rows fit a model's answers no better than chance, unlike those of the other rows.
+"""Test for a group of rows in which a model's answers agree with the labels no more often than by chance.
 
-`is_failing_group` is the entry point. Labels that annotators rejected, or that belong to other rows, are of this kind.
+Labels that annotators rejected, or that were shifted to other rows, make such a group. `is_failing_group` is the entry
+point.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 MIN_GROUP_ROWS = 10
-"""Fewer rows agree with their labels, or do not, by accident."""
+"""Minimum number of rows in the group, and outside of it: fewer rows may agree or disagree by accident."""
 
 MIN_MINORITY_SHARE = 0.2
-"""A group of nearly one label, or one answer, is a kind of items, for which no chance level is known."""
+"""Minimum share of rows without the most frequent label (or answer): if nearly all are equal, so is chance agreement."""
 
 MAX_CHANCE_P_VALUE = 0.05
-"""Agreement that exceeds chance with a smaller p-value is no failure."""
+"""Agreement that exceeds chance with a p-value below this limit shows that the group does not fail."""
 
 MAX_ERROR = 1e-3
-"""Probability of a false alarm in a table, over all groups that are tested."""
+"""Maximum probability of a false alarm in a table, over all groups that are tested."""
 
 Codes = NDArray[np.int64]
 
@@ -29,9 +30,9 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
     Labels that annotators rejected, or that belong to other rows, make such a group.
 
     Args:
-        labels: (N,) gold labels, as numbers from 0.
-        answers: (N,) answers, as numbers of labels; -1 for an answer that is no label.
-        mask: (N,) whether a row is in the group.
+        labels: (N,) gold labels as codes from 0.
+        answers: (N,) answers as codes of labels; -1 for an answer that is not a label.
+        mask: (N,) whether each row is in the group.
         n_tests: The number of groups that are tested, for the Bonferroni correction.
 
     Example:
@@ -52,31 +53,31 @@ def is_failing_group(labels: Codes, answers: Codes, mask: NDArray[np.bool_], n_t
         return False
     group_labels = labels[mask]
     group_answers = answers[mask]
-    # If nearly all labels are one class, chance agreement is as high as any agreement.
+    # If nearly all labels are of one class, good answers agree no more often than by chance.
     if _has_one_value(group_labels) or _has_one_value(group_answers):
         return False
-    # Few tables need it, and scipy.stats takes long to load.
+    # Few tables need scipy.stats, which takes long to load.
     from scipy.stats import binom
 
     chance = measure_chance_agreement(group_labels, group_answers)
     n_correct = int(is_correct[mask].sum())
-    # The probability of at least so many correct rows by chance: sf(n - 1) is P(X >= n).
-    p_value = binom.sf(n_correct - 1, n_group, chance)
-    if p_value < MAX_CHANCE_P_VALUE:
+    # P(X >= n_correct), the probability of so many correct rows or more by chance: sf(x) is P(X > x).
+    chance_p_value = binom.sf(n_correct - 1, n_group, chance)
+    if chance_p_value < MAX_CHANCE_P_VALUE:
         return False
-    # Bonferroni: each group that is tested may raise a false alarm.
-    max_error = MAX_ERROR / n_tests
+    # The group also has to be significantly worse than other rows, with a Bonferroni correction.
     group_p_value = compute_group_p_value(labels, is_correct, mask)
-    return group_p_value < max_error
+    max_p_value = MAX_ERROR / n_tests
+    return group_p_value < max_p_value
 
 
 def _has_one_value(codes: Codes) -> bool:
-    """Return whether nearly all codes are equal: fewer than `MIN_MINORITY_SHARE` differ from the most frequent.
+    """Return whether nearly all codes are equal: a share below `MIN_MINORITY_SHARE` differs from the mode.
 
     Args:
-        codes: (N,) numbers from -1.
+        codes: (N,) integers from -1.
     """
-    # bincount takes no negative numbers.
+    # `bincount` does not accept -1.
     counts = np.bincount(codes + 1)
     n_minority = len(codes) - counts.max()
     min_minority = MIN_MINORITY_SHARE * len(codes)
@@ -89,8 +90,8 @@ def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
     This is the chance term of Cohen's kappa.
 
     Args:
-        labels: (N,) labels, as numbers from 0.
-        answers: (N,) answers, as numbers of labels; -1 for an answer that agrees with no label.
+        labels: (N,) labels as codes from 0.
+        answers: (N,) answers as codes of labels; -1 for an answer that agrees with no label.
     """
     known_answers = answers[answers >= 0]
     n_values = 1 + max(labels.max(), answers.max())
@@ -98,6 +99,7 @@ def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
     answer_counts = np.bincount(known_answers, minlength=n_values)
     label_shares = label_counts / len(labels)
     answer_shares = answer_counts / len(answers)
+    # The sum over labels of the product of both shares.
     agreement = label_shares @ answer_shares
     return float(agreement)
 
@@ -105,19 +107,20 @@ def measure_chance_agreement(labels: Codes, answers: Codes) -> float:
 def compute_group_p_value(
     labels: Codes, is_correct: NDArray[np.bool_], mask: NDArray[np.bool_]
 ) -> float:
-    """Return the exact one-sided p-value that a group is as accurate as other rows of the same labels.
+    """Return the exact p-value of the null hypothesis that a group is as accurate as other rows of its labels.
 
-    Given the number of correct rows of each label, their number in the group is hypergeometric, and
-    the distribution of the sum over labels is a convolution (Zelen, 1971).
+    The test is one-sided: small values show that the group is less accurate. Given the number of correct
+    rows of each label, their number in the group is hypergeometric, and the distribution of the sum over
+    labels is a convolution (Zelen, 1971).
 
     Args:
         labels: (N,) labels.
         is_correct: (N,) whether each answer is correct.
-        mask: (N,) whether a row is in the group.
+        mask: (N,) whether each row is in the group.
     """
     from scipy.stats import hypergeom
 
-    # The probability of 0, 1, 2, … correct rows in the group.
+    # distribution[n] is the probability of n correct rows in the group, of the labels so far.
     distribution = np.ones(1)
     for label in np.unique(labels):
         has_label = labels == label
@@ -127,7 +130,7 @@ def compute_group_p_value(
         counts = np.arange(n_group + 1)
         probabilities = hypergeom.pmf(counts, n_rows, n_correct, n_group)
         distribution = np.convolve(distribution, probabilities)
-    # The probability of as few correct rows as in the group, or fewer.
+    # The p-value is the probability of as few correct rows as observed, or fewer.
     n_observed = is_correct[mask].sum()
     lower_tail = distribution[: n_observed + 1]
     return float(lower_tail.sum())

@@ -1,7 +1,7 @@
-"""Headings: the usual English names of columns, which settle what a column means if its cells agree.
+"""Usual headings: English names of columns that show the role of a column, unless its cells contradict it.
 
-`usual_headings.json` lists them, the likeliest first. Columns of other names, or in other languages, are proposed by
-their contents; see `roles.py`.
+`usual_headings.json` lists them, the likeliest first. Columns with other headings, or in other languages, are chosen by
+their cells; see `roles.py`. `find_usual_column` is the entry point.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from rightreasons.io.cells import is_number
 
 _FILE = Path(__file__).with_name("usual_headings.json")
 USUAL_HEADINGS: Mapping[str, Any] = json.loads(_FILE.read_text("utf-8"))
-"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
+"""Usual headings in lower case, the likeliest first, of tables of items, predictions and judgments."""
 
 STATUSES: Mapping[str, Sequence[str]] = USUAL_HEADINGS["statuses"]
-"""Columns by which Prodigy, Argilla, Label Studio and MTurk export that a row does not count -> these constants."""
+"""Column of the statuses that Prodigy, Argilla, Label Studio and MTurk export -> its values for rejected rows."""
 
 _ITEM_HEADINGS = USUAL_HEADINGS["items"]
 TEXT_HEADINGS: Sequence[str] = _ITEM_HEADINGS["text"]
@@ -30,15 +30,15 @@ LABEL_HEADINGS: Sequence[str] = _ITEM_HEADINGS["label"]
 ID_HEADINGS: Sequence[str] = _ITEM_HEADINGS["id"]
 
 PREDICTION_HEADINGS: Mapping[str, Any] = USUAL_HEADINGS["predictions"]
-"""Usual names of columns of predictions by what they hold; those of scores state their kind."""
+"""Role of a column of predictions, such as "answer" -> its usual headings. Headings of scores state their kind."""
 
 MODEL_ANSWER_HEADINGS = frozenset(PREDICTION_HEADINGS["answer"]) - {"answer", "answers"}
-"""Those names of answers that only a model's answers have: "answer" may be that of an item."""
+"""Usual headings of a model's answers. "answer" is not one of them, because items have answers as well."""
 
 MAX_HEADING_LENGTH = 60
-"""Number of signs beyond which a heading is taken for a cell."""
+"""Maximum length of a heading: a longer one is a cell of a file without headings."""
 
-# Between words, as in "comment_text", and before a capital letter, as in "TweetText".
+# The border between words is a sign, as in "comment_text", or a capital letter, as in "TweetText".
 _WORD_BORDER = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
 
 
@@ -50,9 +50,9 @@ def make_heading_key(name: str) -> str:
         ('true_label', 'resume')
     """
     folded = fold_name(name).replace(" ", "_")
-    # NFD separates accents from their letters.
+    # The normal form NFD separates accents from their letters.
     characters = unicodedata.normalize("NFD", folded)
-    return "".join(sign for sign in characters if not unicodedata.combining(sign))
+    return "".join(character for character in characters if not unicodedata.combining(character))
 
 
 def list_usual_columns(names: Iterable[str], headings: Sequence[str]) -> list[str]:
@@ -100,8 +100,8 @@ def list_role_columns(
     Args:
         columns: The columns of the table.
         role: A key of `PREDICTION_HEADINGS`, such as "answer".
-        option_name: The column that an option names, which is then the only one; None to go by the
-            usual headings of the role.
+        option_name: The column that an option names, which is then the only one; None to use the usual
+            headings of the role.
 
     Example:
         >>> list_role_columns(["Gold", "Pred", "text"], "answer")
@@ -118,7 +118,7 @@ def list_role_columns(
 
 
 def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[str]:
-    """Return the columns whose last word is a usual heading, as "text" is in "comment_text".
+    """Return the columns whose last word is a usual heading, such as "comment_text" for "text".
 
     Args:
         names: The columns of a table.
@@ -131,7 +131,7 @@ def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[s
     columns = []
     for name in names:
         words = _WORD_BORDER.split(name)
-        # A heading that ends in a bracket has an empty word after it.
+        # A heading that ends in a sign, such as a bracket, has an empty last word.
         while words and not words[-1]:
             words.pop()
         if words and words[-1].lower() in headings:
@@ -140,30 +140,30 @@ def list_ending_columns(names: Iterable[str], headings: Sequence[str]) -> list[s
 
 
 def is_model_answer(name: str) -> bool:
-    """Return whether a heading says that a column holds what a model answered.
+    """Return whether a heading is one of a model's answers, such as "prediction".
 
     Args:
-        name: A heading, or the dotted name of a field, whose first part decides.
+        name: A heading, or the dotted name of a field, of which the part before the first dot is used.
 
     Example:
         >>> is_model_answer("predictions.result.choices"), is_model_answer("answer")
         (True, False)
     """
     root = make_heading_key(name.partition(".")[0])
-    # "predictions" may also be scores, which are no labels either.
+    # The heading "predictions" is also used for scores, which are an output of a model as well.
     return root in MODEL_ANSWER_HEADINGS or root == "predictions"
 
 
 def find_statuses(name: str, values: Iterable[str]) -> list[str]:
-    """Return those values of a column by which an annotation tool exports that a row does not count.
+    """Return the values of a column by which an annotation tool marks rows as rejected.
 
     Args:
         name: The heading of the column.
         values: The distinct values of the column.
 
     Returns:
-        The values, such as "reject"; [] if the heading is not that of a tool's status, because the
-        words of another column may be classes.
+        The values, such as "reject". If the heading is not that of a tool's status, an empty list, because
+        the same words may be classes in another column.
 
     Example:
         >>> find_statuses("answer", ["accept", "reject"]), find_statuses("label", ["reject"])
@@ -180,9 +180,12 @@ def find_statuses(name: str, values: Iterable[str]) -> list[str]:
 
 
 def is_first_row(names: Sequence[str]) -> bool:
-    """Return whether the headings of a table look like its first row: one is a number or a long text.
+    """Return whether the headings of a table look like a row of cells: one is a number or a long text.
 
-    The headings 0, 1, …, by which pandas numbers columns, are headings.
+    The numbers 0, 1, …, by which pandas names columns, are headings.
+
+    Args:
+        names: The headings.
 
     Example:
         >>> is_first_row(["10857", "Why?", "anger", "0.479"]), is_first_row(["0", "1", "label"])

@@ -1,4 +1,4 @@
-"""Items and answers in two files, as `--items` and `--answers` or a data.yaml name them.
+"""Items and answers in two files, which `--items` and `--answers` or a data.yaml name.
 
 `rightreasons.io.joins` makes one table of the two files of `JoinedFiles`.
 """
@@ -13,12 +13,12 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class JoinedFiles:
-    """Items and answers that belong together by their ids; see `rightreasons.io.joins`.
+    """A source of items and a source of answers, which are joined by their ids.
 
     Attributes:
-        items: Anything that `as_table` takes: the items with their gold labels.
-        answers: Anything that `as_table` takes: what a model answered, a row per item or several.
-        join: The columns of the ids, as in "id=custom_id"; None to find them.
+        items: Anything that `as_table` accepts: the items with their gold labels.
+        answers: Anything that `as_table` accepts: the answers of a model, with one or several rows per item.
+        join: The columns of the ids, such as "id=custom_id"; None to find them.
     """
 
     items: Any
@@ -27,10 +27,10 @@ class JoinedFiles:
 
     @property
     def name(self) -> str:
-        """What the files are called in messages."""
+        """The names of both files, for messages."""
         return f"{name_file(self.answers)} for {name_file(self.items)}"
 
 
 def name_file(source: Any) -> str:
-    """Return what a file or a table is called in messages."""
+    """Return the name of a file, or "the table" for a table in memory, for messages."""
     return Path(source).name if isinstance(source, (str, os.PathLike)) else "the table"

@@ -1,7 +1,7 @@
 """Items and answers in two files, joined by the ids of the items.
 
 `join_files` opens the two files of a `JoinedFiles` as one table: a row per answer, with the columns
-of its item. Outputs of batch interfaces are recognized by batch_forms.yaml.
+of its item. The outputs of batch interfaces are recognized with `batch_forms.yaml`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PREDICTION = "prediction"
 """Column of the answers in the joined table."""
 
 MIN_SHARED = 0.5
-"""Share of the answers whose ids the items must have."""
+"""Minimum share of the answers with an item at which two columns count as the ids of items and answers."""
 
 N_NAMED = 3
-"""Ids without a partner that a message names."""
+"""Maximum number of unmatched ids that a warning names."""
 
 
 def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) -> datasets.Dataset:
@@ -47,12 +47,12 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
     Items without an answer, and answers without an item, are left out with a warning.
 
     Args:
-        files: The two files.
-        form: How they are read.
-        read: The function that opens one of them, as `as_table` does.
+        files: The two files, with the columns of the ids if the user named them.
+        form: Options on how the files are read.
+        read: The function that opens a file, such as `as_table`, with the argument `form`.
 
     Raises:
-        ValueError: If no columns share their ids, or items have an id twice.
+        ValueError: If the files have no columns with the same ids, or if ids of items repeat.
 
     Example:
         >>> items = [{"id": "a", "label": "up"}, {"id": "b", "label": "down"}]
@@ -61,7 +61,7 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
         >>> join_files(JoinedFiles(items, answers), FileForm(), as_table)[0]
         {'id': 'b', 'label': 'down', 'answer': 'up'}
     """
-    # A condition on rows may read columns of both files, and is applied to the joined table.
+    # A condition on rows may need columns of both files, so the caller applies it to the joined table.
     form = form.replace(where=None)
     items = only_part(read(files.items, form=form), name_file(files.items))
     answers = only_part(read(files.answers, form=form), name_file(files.answers))
@@ -75,25 +75,25 @@ def join_files(files: JoinedFiles, form: FileForm, read: Callable[..., Splits]) 
             "twice. Name the columns of the ids with `join`, as in id=custom_id.",
             option="join",
         )
-    # For each answer the row of its item, null if there is none.
+    # Arrow joins the ids, which is fast for large files. For each answer, the row of its item; null if there is no such item.
     item_rows = pc.index_in(answer_ids, value_set=item_ids)
     _warn_of_unmatched(item_ids, answer_ids, item_rows)
     answer_rows = pc.indices_nonzero(pc.is_valid(item_rows))
     matched_answers = answers.select(answer_rows.to_pylist())
-    # Several answers to an item repeat its row.
+    # The row of an item repeats if it has several answers.
     matched_items = items.select(pc.drop_null(item_rows).to_pylist())
     return _combine(matched_items, matched_answers.remove_columns(answer_column))
 
 
 def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
-    """Return the output of a batch interface, such as that of OpenAI, as ids and answers.
+    """Return the output of a batch interface, such as that of OpenAI, as a table of ids and answers.
 
     Args:
-        answers: A table; one of another form is returned as it is.
+        answers: The output, or another table of answers, which is returned unchanged.
 
     Returns:
-        The column of the ids, `prediction` with the texts, and whether there is none. A request that
-        failed has an unread answer.
+        A table of three columns: the ids, `prediction` with the texts of the answers, and `answer_unread`,
+        which is true for a request that failed, so that its text is "".
 
     Example:
         >>> reply = {"body": {"choices": [{"message": {"content": "up"}}]}}
@@ -109,7 +109,8 @@ def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
             if field not in fields:
                 continue
             cells = get_values(add_nested_columns(answers, [field]), field)
-            texts = list(map(_find_text, cells))
+            # A failed request has no text, or only an empty one.
+            texts = [_find_text(cell) for cell in cells]
             columns = {
                 form["id"]: get_arrow_column(answers, form["id"]),
                 PREDICTION: texts,
@@ -123,7 +124,13 @@ def read_batch(answers: datasets.Dataset) -> datasets.Dataset:
 
 
 def _find_text(cell: Any) -> str:
-    """Return the first text that is not blank in nested lists, as "up" of [[""], ["up"]]; "" for none."""
+    """Return the first string that is not blank in nested lists, such as "up" in [[""], ["up"]].
+
+    The result is "" if there is no such string.
+
+    Args:
+        cell: A string, a list, or any other value, which contains no string.
+    """
     if isinstance(cell, str):
         return cell.strip()
     if not isinstance(cell, list):
@@ -138,47 +145,28 @@ def _find_text(cell: Any) -> str:
 def _choose_id_columns(
     items: datasets.Dataset, answers: datasets.Dataset, files: JoinedFiles
 ) -> tuple[str, str]:
-    """Return the columns of the ids of items and answers.
+    """Return the columns of the ids of items and answers: those that the user named, or the best match.
 
     Args:
-        items: The items.
-        answers: The answers.
-        files: The two files, with the columns that an option names.
+        items: The table of items.
+        answers: The table of answers.
+        files: The two files, with the option `join`: "id" for both columns, or "id=custom_id".
 
     Returns:
-        The named columns; otherwise the pair for which the largest share of the answers has an item.
-        Of equally good pairs, one with equal headings comes first.
+        The column of the items, and the column of the answers.
 
     Raises:
-        OptionError: If a named column is missing, or too few answers have an item.
+        OptionError: If a named column is missing, or if no columns match at least half of the answers.
     """
     if files.join is not None:
         item_column, _, answer_column = files.join.partition("=")
-        # A single name is that of both columns.
+        # A single name applies to both columns.
         answer_column = answer_column or item_column
         check_column_name(items, item_column, "join", name_file(files.items))
         check_column_name(answers, answer_column, "join", name_file(files.answers))
         return item_column, answer_column
-    best_columns = ("", "")
-    # Pairs are compared by the share of the answers with an item, and then by their headings.
-    best_score = (MIN_SHARED, False)
-    for item_column in _list_code_columns(items):
-        item_ids = _get_ids(items, item_column)
-        # A column that repeats values names groups of items.
-        if len(item_ids.unique()) < len(item_ids):
-            continue
-        for answer_column in _list_code_columns(answers):
-            has_equal_headings = make_heading_key(item_column) == make_heading_key(answer_column)
-            is_numbered = pa.types.is_integer(get_arrow_column(answers, answer_column).type)
-            # The row numbers of two files are equal by accident.
-            if is_numbered and not has_equal_headings:
-                continue
-            has_item = pc.is_in(_get_ids(answers, answer_column), value_set=item_ids)
-            score = (pc.mean(has_item).as_py() or 0.0, has_equal_headings)
-            if score > best_score:
-                best_columns = (item_column, answer_column)
-                best_score = score
-    if best_columns == ("", ""):
+    best_columns = _find_matching_columns(items, answers)
+    if best_columns is None:
         raise OptionError(
             f"Expected a shared column of ids in {name_file(files.items)} and "
             f"{name_file(files.answers)}, but their columns are "
@@ -189,12 +177,50 @@ def _choose_id_columns(
     return best_columns
 
 
+def _find_matching_columns(
+    items: datasets.Dataset, answers: datasets.Dataset
+) -> tuple[str, str] | None:
+    """Return the pair of columns for which the largest share of the answers has an item.
+
+    Of equally good pairs, one with equal headings is preferred.
+
+    Args:
+        items: The table of items.
+        answers: The table of answers.
+
+    Returns:
+        The column of the items, and the column of the answers; None if no pair matches at least the share
+        `MIN_SHARED` of the answers.
+    """
+    best_columns: tuple[str, str] | None = None
+    # A score is the share of the answers with an item, and whether headings are equal.
+    best_score = (MIN_SHARED, False)
+    for item_column in _list_code_columns(items):
+        item_ids = _get_ids(items, item_column)
+        # A column with repeated values identifies groups of items, and not single items.
+        if len(item_ids.unique()) < len(item_ids):
+            continue
+        for answer_column in _list_code_columns(answers):
+            has_equal_headings = make_heading_key(item_column) == make_heading_key(answer_column)
+            is_numbered = pa.types.is_integer(get_arrow_column(answers, answer_column).type)
+            # Row numbers match in any two files, so numbers also need the same heading.
+            if is_numbered and not has_equal_headings:
+                continue
+            has_item = pc.is_in(_get_ids(answers, answer_column), value_set=item_ids)
+            score = (pc.mean(has_item).as_py() or 0.0, has_equal_headings)
+            if score > best_score:
+                best_columns = (item_column, answer_column)
+                best_score = score
+    return best_columns
+
+
 def _list_code_columns(data: datasets.Dataset) -> list[str]:
-    """Return the columns of a table that may hold ids: those of texts and of whole numbers."""
+    """Return the columns of a table that may contain ids: strings or integers."""
     names = []
     for name in data.column_names:
-        kind = get_arrow_column(data, name).type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
+        arrow_type = get_arrow_column(data, name).type
+        is_string = pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type)
+        if is_string or pa.types.is_integer(arrow_type):
             names.append(name)
     return names
 
@@ -208,11 +234,10 @@ def _warn_of_unmatched(item_ids: pa.Array, answer_ids: pa.Array, item_rows: pa.A
     """Warn of items without an answer, and of answers without an item, with a few of their ids.
 
     Args:
-        item_ids: The id of each item.
-        answer_ids: The id of the item of each answer.
-        item_rows: For each answer the row of its item; null if there is none.
+        item_ids: (N,) ids of the items.
+        answer_ids: (M,) ids of the items that the answers name.
+        item_rows: (M,) row of the item of each answer; null if there is no such item.
     """
-    # Masks select the ids without a partner.
     is_answered = pc.is_in(item_ids, value_set=answer_ids)
     unanswered = item_ids.filter(pc.invert(is_answered))
     unmatched = answer_ids.filter(pc.is_null(item_rows))
@@ -231,18 +256,20 @@ def _warn_of_unmatched(item_ids: pa.Array, answer_ids: pa.Array, item_rows: pa.A
 
 
 def _list_examples(ids: pa.Array) -> str:
-    """Return the first ids in a phrase, "…" for more."""
+    """Return up to `N_NAMED` ids as a phrase, which ends in "…" if there are more."""
     examples = format_list(ids[:N_NAMED].to_pylist())
     return f"{examples}, …" if len(ids) > N_NAMED else examples
 
 
 def _combine(items: datasets.Dataset, answers: datasets.Dataset) -> datasets.Dataset:
-    """Put the columns of items and of their answers side by side, with distinct names.
+    """Return a table with the columns of items and of their answers, with distinct names.
+
+    A column of the answers is renamed if the items have one of the same name: to `prediction` if its
+    heading is one of labels, as in a submission to a leaderboard, or else to "NAME (answers)".
 
     Args:
         items: The item of each answer.
-        answers: The answers. A column that the items have as well is renamed: to `prediction` if its
-            heading is that of labels, as in a submission, or else to "NAME (answers)".
+        answers: The answers.
     """
     new_names: dict[str, str] = {}
     for name in answers.column_names:

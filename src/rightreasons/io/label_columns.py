@@ -1,7 +1,7 @@
-"""Columns of labels: one label per row, of lists, shares or votes, or one column for each of several labels.
+"""Columns of labels: single labels, lists, shares or votes of classes, or one column for each of several labels.
 
-`read_labels` reads the labels of all splits of a data set. `write_label_expressions` says for each of several labels
-how an expression reads it, for audits of one label at a time.
+`read_labels` reads the labels of all splits of a data set. `write_label_expressions` returns an expression for each of
+several labels per row, so that an audit can read one label at a time.
 """
 
 from __future__ import annotations
@@ -49,28 +49,37 @@ REMEDY = (
 )
 
 MAX_SHARE_ERROR = 0.01
-"""Difference from 1 that the rounding of shares explains."""
+"""Maximum difference of the sum of shares from 1, as an effect of rounding."""
 
 _MISSING_LABELS = ("", "-1", NO_GOLD_LABEL)
 
 
 class NamedLabels(LazyArrowColumn):
-    """The names of labels whose file stores numbers and, as a ClassLabel of `datasets`, their names.
+    """The names of labels that are stored as numbers, with class names as a ClassLabel of `datasets`.
 
-    Args:
-        numbers: The numbers; None and -1 are no label.
-        names: The names of the classes.
-        column: The name of the column, for errors.
-        source_name: The file, for errors.
+    Attributes:
+        names: The names of the K classes.
+        numbers: (N,) numbers of the labels; None or -1 for a row without a label.
     """
 
     def __init__(
         self, numbers: Column, names: Sequence[str], column: str, source_name: object
     ) -> None:
+        """Look up the name of each label.
+
+        Args:
+            numbers: (N,) numbers of the labels; None or -1 for a row without a label.
+            names: The names of the K classes.
+            column: Name of the column, for error messages.
+            source_name: Name of the file, for error messages.
+
+        Raises:
+            ValueError: If a number is not that of a class.
+        """
         self.names = tuple(names)
         self.numbers = numbers
-        ids_or_missing = pc.fill_null(pa.array(numbers, pa.int64()), -1)
-        ids = np.asarray(ids_or_missing.to_numpy(zero_copy_only=False))
+        filled_numbers = pc.fill_null(pa.array(numbers, pa.int64()), -1)
+        ids = np.asarray(filled_numbers.to_numpy(zero_copy_only=False))
         is_unknown = (ids < -1) | (ids >= len(names))
         if is_unknown.any():
             row = int(is_unknown.argmax())
@@ -78,7 +87,7 @@ class NamedLabels(LazyArrowColumn):
                 f"Expected labels from 0 to {len(names) - 1} ({format_list(names)}) in the column "
                 f"{column!r} of {source_name}, but row {row} holds {ids[row]}."
             )
-        # A masked position becomes a null, as a row without a label has it.
+        # Masked positions become nulls, for rows without a label.
         positions = pa.array(ids, mask=ids < 0)
         super().__init__(pa.array(self.names, pa.string()).take(positions))
 
@@ -97,19 +106,19 @@ def read_labels(
 ) -> dict[str, LabelColumn]:
     """Read the labels of all splits as numbers of the same classes; see `core.labels` for the rules.
 
-    The classes are those that the user names, or else those of a ClassLabel, or else the distinct
+    The classes are those that the user names, or else the names of a ClassLabel, or else the distinct
     labels. A ClassLabel with other names, or with the same names in another order, is matched by name.
 
     Args:
-        parts: Split -> its table and the column of its labels.
+        parts: Name of a split -> its table and the column of its labels.
         label_names: The names of the classes in the order of their numbers, or a new name for each
-            label, as "true=POSITIVE"; None to derive them.
-        first_label: The number of the first class if labels are numbers, 0 or 1; None to find out.
-        source_name: The name of the data set, for errors.
-        remedy: What a person can do about doubt, for errors.
+            label, such as "true=POSITIVE"; None to derive them from the data.
+        first_label: The number of the first class if labels are numbers, 0 or 1; None to derive it.
+        source_name: Name of the data set, for error messages.
+        remedy: Advice on labels that are in doubt, for error messages.
 
     Returns:
-        The labels of each split, with the same names.
+        Name of a split -> its labels. All splits have the same classes.
     """
     location_by_split: dict[str, str] = {}
     values_by_location: dict[str, Column] = {}
@@ -145,13 +154,16 @@ def read_labels(
 
 
 def _group_splits(values: Mapping[str, Column]) -> list[dict[str, Column]]:
-    """Group the label columns of splits by whether they are resolved together.
+    """Group the label columns of splits that are matched with the classes together.
 
-    Plain labels form one group, since only all splits together show whether numbers begin at 0 or 1.
-    A column with class names forms a separate group, since it may spell the names differently.
+    Plain labels form one group, because only all splits together may show whether numbers begin at 0 or
+    1. Each column with class names is a separate group, because splits may differ in the spelling.
 
     Args:
-        values: Location of a column -> its labels.
+        values: Location of a column, such as "the column 'label' of x.csv (split test)" -> its labels.
+
+    Returns:
+        Groups of columns by their locations.
     """
     plain_columns: dict[str, Column] = {}
     groups: list[dict[str, Column]] = []
@@ -171,22 +183,23 @@ def get_labels(data: datasets.Dataset, column: str, source_name: str) -> Column:
     Args:
         data: The table.
         column: The column of labels, or of lists of labels.
-        source_name: The name of the table, for errors.
+        source_name: Name of the table, for error messages.
 
     Returns:
-        (N,) labels. Lists of a ClassLabel become lists of names, or single labels if no list has more
-        than one.
+        (N,) labels. Lists of numbers of a ClassLabel become lists of names, or single labels if each list
+        has at most one.
     """
     values = get_cells(get_arrow_column(data, column))
     feature = data.features[column]
-    # Only features of lists have an inner feature.
+    # The feature of a list column has the feature of its members as an attribute.
     inner_feature = getattr(feature, "feature", None)
     if isinstance(inner_feature, datasets.ClassLabel):
+        # A missing list is None, and has no labels.
         rows = [row or () for row in values]
         max_labels = max(map(len, rows), default=0)
         if max_labels > 1:
             return [_name_labels(row, inner_feature.names) for row in rows]
-        values = list(map(_get_single, rows))
+        values = [row[0] if row else None for row in rows]
         feature = inner_feature
     if isinstance(feature, datasets.ClassLabel):
         return NamedLabels(values, feature.names, column, source_name)
@@ -197,22 +210,17 @@ def _name_labels(row: Sequence[int], names: Sequence[str]) -> list[str]:
     return [names[number] for number in row]
 
 
-def _get_single(row: Sequence[int]) -> int | None:
-    """Return the value of a list of at most one; None for an empty list."""
-    return row[0] if row else None
-
-
 # ---------------------------------------------------------------------------- one label per row
 
 
 @dataclasses.dataclass(frozen=True)
 class ListForm:
-    """What the lists in a column of labels mean.
+    """The meaning of the lists in a column of labels. Lists may also be shares, or several labels.
 
     Attributes:
-        has_one_length: Whether all lists have as many values.
-        are_counts: Whether they say how many votes each class has.
-        are_votes: Whether they hold a label per vote.
+        has_one_length: Whether all lists have the same length.
+        are_counts: Whether they contain the number of votes for each class, such as [3, 0, 2].
+        are_votes: Whether they contain the label of each vote, such as ["up", "down", "up"].
     """
 
     has_one_length: bool
@@ -221,21 +229,21 @@ class ListForm:
 
 
 def select_single_labels(labels: Column, location: str) -> Column:
-    """Reduce shares or votes of classes to the likeliest class of each row; plain labels stay as they are.
+    """Reduce shares or votes of classes to the likeliest class of each row; plain labels are not changed.
 
-    The forms are:
+    A cell may contain:
 
     - shares: a list of numbers in the order of the classes that add up to 1, or an object by class;
     - votes: an object by class, a list with the number of votes for each class, whose sum is the same
-      in all rows, or a list of labels of which some repeat;
+      in all rows, or a list of labels, some of which repeat in a row;
     - a list of one label.
 
     Args:
-        labels: The cells of a column.
-        location: Where it is, for errors.
+        labels: (N,) cells of a column.
+        location: The column and the table, for error messages.
 
     Returns:
-        A label per row; None if two classes are equally likely.
+        (N,) labels; None for a row in which two classes are equally likely.
 
     Raises:
         OptionError: If a row has several labels.
@@ -250,7 +258,7 @@ def select_single_labels(labels: Column, location: str) -> Column:
     """
     if isinstance(labels, NamedLabels):
         return labels
-    # The first cell shows whether the column holds lists or objects at all.
+    # The first cell shows whether the column contains lists or objects.
     if not _may_hold_several(next(iter(labels), None)):
         return labels
     cells = []
@@ -283,9 +291,9 @@ def select_single_labels(labels: Column, location: str) -> Column:
 
 
 def _unwrap_members(values: list[Any]) -> list[Any]:
-    """Return votes without the list that annotation tools put around each, as [["up"], []] → ["up"].
+    """Return votes without the list that annotation tools put around each vote: ["up"] for [["up"], []].
 
-    An empty list is an annotator without a vote, which is dropped.
+    An empty list is that of an annotator who did not vote, and is dropped. Other lists are not changed.
     """
     has_inner_lists = any(isinstance(value, list) for value in values)
     if not has_inner_lists:
@@ -295,31 +303,29 @@ def _unwrap_members(values: list[Any]) -> list[Any]:
 
 
 def _may_hold_several(cell: Any) -> bool:
-    """Return whether a cell is a list or an object, or a text that writes one."""
+    """Return whether a cell is a list or an object, or a string of JSON that may be one."""
     if isinstance(cell, (list, dict, np.ndarray)):
         return True
     return str(cell).lstrip()[:1] in ("[", "{")
 
 
 def _describe_lists(lists: Sequence[list[Any]]) -> ListForm:
-    """Decide what the lists in a column of labels mean: counts of votes, single votes, or shares.
+    """Return what the lists in a column of labels mean: numbers of votes, single votes, or neither.
 
     Args:
-        lists: The lists of all rows.
+        lists: The lists of all rows, such as [[3, 0], [1, 2]] or [["up", "up"], ["down", "up"]].
     """
     values = list(itertools.chain.from_iterable(lists))
     value_types = set(map(type, values))
-    lengths = set(map(len, lists))
-    has_one_length = len(lengths) == 1
-    # Numbers up to 1 may be votes, shares or several labels: only larger ones can be counts.
+    has_one_length = len(set(map(len, lists))) == 1
+    # Integers 0 and 1 may be marks of labels as well, so numbers of votes need a larger one.
     has_counts = value_types == {int} and max(values) > 1
     are_counts = False
     if has_counts and has_one_length and len(lists) > 1:
-        # Each item has the same number of votes.
-        totals = set(map(sum, lists))
-        are_counts = len(totals) == 1
+        # The number of votes has to be the same for all items.
+        are_counts = len(set(map(sum, lists))) == 1
     are_votes = False
-    # Several labels of one item do not repeat, but votes do.
+    # The labels of an item are distinct, but votes for a label repeat.
     if not are_counts and any(map(_has_repeats, lists)):
         has_unequal_lengths = value_types == {int} and not has_one_length
         are_votes = has_counts or has_unequal_lengths or value_types == {str}
@@ -337,11 +343,11 @@ def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
 
     Args:
         cell: A list, an object by class, or a label.
-        form: What the lists of the column mean.
+        form: The meaning of the lists in the column: numbers of votes, single votes, or neither.
 
     Returns:
-        Class, or its position in the list, -> share; {} for a list without values. None for a cell
-        that is a single label, or that holds several labels.
+        Class, or position of the class in the list -> its share. It is empty for a list without values, and
+        None for a cell that is a single label, or several labels.
     """
     if isinstance(cell, dict):
         share_by_class = drop_missing(cell)
@@ -365,12 +371,12 @@ def _get_shares(cell: Any, form: ListForm) -> Mapping[Any, float] | None:
 
 
 def _are_shares(shares: Mapping[Any, Any]) -> bool:
-    # Flags are numbers in Python.
+    # True and False are numbers in Python, and count as shares of 1 and 0.
     return are_numeric(shares.values()) and min(shares.values(), default=0) >= 0
 
 
 def _select_likeliest(shares: Mapping[Any, float]) -> Any:
-    """Return the class with the largest share; None for a tie, or without classes.
+    """Return the class with the largest share; None for a tie, or if there are no shares.
 
     Args:
         shares: Class -> its share, or its number of votes.
@@ -383,21 +389,21 @@ def _select_likeliest(shares: Mapping[Any, float]) -> Any:
 
 
 def _refuse_several_marks(cells: Sequence[Any], location: str) -> None:
-    """Check that objects of 0 and 1 by class mark at most one class, as shares do.
+    """Check that objects of 0 and 1 by class mark at most one class with 1, such as {"up": 1, "down": 0}.
 
     Args:
         cells: The cells of a column; lists and labels are skipped.
-        location: Where it is, for errors.
+        location: The column and the table, for error messages.
 
     Raises:
-        OptionError: If some mark several classes, which are labels that hold at once.
+        OptionError: If an object marks several classes, so that the row has several labels.
     """
     n_several = 0
     for cell in cells:
         if not isinstance(cell, dict):
             continue
         marks = [mark for mark in cell.values() if mark is not None]
-        # If one number is neither 0 nor 1, all objects hold shares.
+        # A number other than 0 and 1 shows that the objects contain shares or votes.
         if not set(marks) <= {0, 1}:
             return
         if sum(marks) > 1:
@@ -422,18 +428,22 @@ def write_label_expressions(
     first: int | None = None,
     headings: bool = False,
 ) -> dict[str, str]:
-    """Return the column or expression that tells whether a row has a label, for each of several labels.
+    """Return an expression for each of several labels whose value shows whether a row has the label.
 
-    The labels are a column of 0 and 1 each, or one column for all: lists of 0 and 1, or the numbers or
-    names of the labels that a row has (see `list_labels`), which `resolve_labels` matches.
+    Each label may have a column of 0 and 1. Otherwise one column has lists of 0 and 1, or the numbers or
+    names of the labels of a row (see `list_labels`), which `resolve_labels` matches with `names`.
 
     Args:
         parts: The tables of the splits.
         names: The labels.
-        label_column: The column of the labels; None for a column per label, or else one of a usual name.
-        source_name: What the table is called, for errors.
-        first: The number of the first label, if labels are numbers; None to find out.
-        headings: Whether the names are those of columns, so that their order means nothing.
+        label_column: The column of the labels; None for a column per label, or else a column with a usual
+            heading of labels.
+        source_name: Name of the table, for error messages.
+        first: The number of the first label, if labels are numbers; None to derive it.
+        headings: Whether `names` are headings of columns, so that their order has no meaning.
+
+    Returns:
+        Label -> the column or expression.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"labels": ["0", "1,0"]})
@@ -445,19 +455,19 @@ def write_label_expressions(
     if label_column is None and column_by_name is not None:
         return column_by_name
     usual_headings = (*LABEL_HEADINGS, *USUAL_HEADINGS["predictions"]["label"])
-    found_column = find_column(
-        table, label_column, usual_headings, "label_column", source_name, "labels"
+    # With a subject, the column cannot be None: a missing one raises an error.
+    column = str(
+        find_column(table, label_column, usual_headings, "label_column", source_name, "labels")
     )
-    column = str(found_column)
     cells: list[Any] = []
     for part in parts:
         cells += map(parse_cell, get_values(part, column))
     is_one_hot = _are_one_hot(cells, len(names))
-    # How the cells spell labels: as positions in lists of 0 and 1, or as numbers and names.
+    # The labels as the cells spell them: positions in lists of 0 and 1, or numbers or names.
     if is_one_hot:
         spellings = list(map(str, range(len(names))))
     else:
-        # A dictionary keeps the order of the rows.
+        # A dictionary drops repeated labels, and keeps the order of the rows.
         labels_of_cells = map(list_labels, cells)
         spellings = list(dict.fromkeys(itertools.chain.from_iterable(labels_of_cells)))
 
@@ -471,7 +481,7 @@ def write_label_expressions(
         )
     spelling_by_name = {}
     for label, spelling in zip(resolved.ids, spellings, strict=True):
-        # A spelling may mean that a row has no label.
+        # A value such as "" means that a row has no label, and has a negative id.
         if label >= 0:
             spelling_by_name[names[label]] = spelling
     term = quote_column(column)
@@ -480,23 +490,23 @@ def write_label_expressions(
         if is_one_hot:
             expression_by_name[name] = write_expression(f"{term}[{spelling_by_name[name]}]")
         else:
-            # A label that no row has is looked for by its name.
+            # A label that no row has is searched for by its name.
             spelling = spelling_by_name.get(name, name)
             expression_by_name[name] = _write_membership(term, name, spelling)
     return expression_by_name
 
 
 def _match_label_columns(table: datasets.Dataset, names: Sequence[str]) -> dict[str, str] | None:
-    """Return the column with the name of each label, whatever its letter case.
+    """Return the column that is named after each label, in any letter case.
 
     Args:
         table: The table.
         names: The labels.
 
     Returns:
-        Label -> column; None unless every label has a column.
+        Label -> column; None if a label has no column.
     """
-    # If two columns have one folded name, the later one counts.
+    # Of two columns with the same folded name, the later one is used.
     column_by_key = {fold_name(column): column for column in table.column_names}
     column_by_name = {}
     for name in names:
@@ -508,7 +518,7 @@ def _match_label_columns(table: datasets.Dataset, names: Sequence[str]) -> dict[
 
 
 def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:
-    """Return whether all cells are lists of 0 and 1, with one number for each label."""
+    """Return whether all cells are lists of 0 and 1, with a number for each label."""
     for cell in cells:
         if not isinstance(cell, list) or len(cell) != n_labels:
             return False
@@ -518,15 +528,15 @@ def _are_one_hot(cells: Sequence[Any], n_labels: int) -> bool:
 
 
 def _name_numbers(table: datasets.Dataset, column: str, spellings: Sequence[str]) -> Sequence[str]:
-    """Return the names of labels that lists of a ClassLabel hold as numbers.
+    """Return the class names of labels, if their column has lists of numbers of a ClassLabel.
 
     Args:
         table: The table.
         column: The column of labels.
-        spellings: The labels as the cells have them, such as "0" and "1".
+        spellings: The labels as the cells spell them, such as "0" and "1".
 
     Returns:
-        The names; the spellings themselves for a column without names.
+        The class names, or for another column the unchanged spellings.
     """
     inner_feature = getattr(table.features[column], "feature", None)
     if not isinstance(inner_feature, datasets.ClassLabel):
@@ -535,15 +545,16 @@ def _name_numbers(table: datasets.Dataset, column: str, spellings: Sequence[str]
 
 
 def _write_membership(expression: str, name: str, spelling: str) -> str:
-    """Return the expression that tells whether a cell holds a label, as `{{ labels | whether("joy") }}`.
+    """Return the expression on whether a cell contains a label, such as `{{ labels | whether("joy") }}`.
 
     Args:
-        expression: How an expression names the column.
+        expression: The term for the column in an expression.
         name: The label.
-        spelling: How the cells spell it, which is the second argument if it differs.
+        spelling: The label as the cells spell it. If it differs from the name, the expression searches for
+            both, as in `{{ labels | whether("joy", "0") }}`.
     """
     words = list(dict.fromkeys((name, spelling)))
-    # JSON quotes the arguments of the call; its brackets are dropped.
+    # A list in JSON without its brackets is a list of quoted arguments.
     arguments = json.dumps(words, ensure_ascii=False)[1:-1]
     return write_expression(f"{expression} | whether({arguments})")
 
@@ -555,11 +566,11 @@ def parse_renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     """Parse entries such as "old=new" into the new name of each label.
 
     Args:
-        label_names: The entries; None for none.
+        label_names: The entries; None if there are none.
 
     Returns:
-        Old name -> new name; {} if an entry is a plain name: all of them are names of classes then,
-        some of which may contain the sign.
+        Old name -> new name. If an entry has no old or no new name, an empty mapping: all entries are then
+        names of classes, some of which may contain "=".
     """
     if not label_names or isinstance(label_names, str):
         return {}
@@ -567,7 +578,7 @@ def parse_renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     names = {}
     old_names = []
     for entry in entries:
-        # Entries of another type are refused as names.
+        # The check of class names refuses entries that are not strings.
         if not isinstance(entry, str):
             return {}
         old_name, _, new_name = map(str.strip, entry.partition("="))
@@ -583,15 +594,15 @@ def parse_renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
 def rename_values(
     values: Iterable[Any], new_names: Mapping[str, str], location: str
 ) -> list[str | None]:
-    """Replace labels by their new names; a label that is a new name already keeps it.
+    """Replace labels by their new names; a label that is a new name already is not changed.
 
     Args:
-        values: The labels of a column.
+        values: (N,) labels of a column.
         new_names: Old name -> new name.
-        location: Where the column is, for errors.
+        location: The column and the table, for error messages.
 
     Returns:
-        A name per row; None for a row without a label.
+        (N,) new names; None for a row without a label.
 
     Raises:
         OptionError: If a label has no new name.
@@ -599,7 +610,7 @@ def rename_values(
     name_by_key = {fold_name(name): name for name in new_names.values()}
     for old_name, name in new_names.items():
         name_by_key[fold_name(old_name)] = name
-    # Exact spellings count more: the folded form of -1 is that of 1.
+    # Exact spellings replace folded ones, because -1 and 1 have the same folded form.
     name_by_key |= new_names
     renamed: list[str | None] = []
     for value in values:
@@ -621,8 +632,8 @@ def rename_values(
 
 
 def _write_label(value: Any) -> str:
-    """Return a label as a text: "" for None and NaN, and "1" for 1.0."""
-    # NaN differs from itself.
+    """Return a label as a string: "" for None and NaN, and "1" for 1.0."""
+    # NaN is the only value that differs from itself.
     if value is None or value != value:
         return ""
     if isinstance(value, float) and value.is_integer():

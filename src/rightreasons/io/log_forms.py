@@ -1,7 +1,7 @@
-"""Logs of harnesses whose formats are data: `log_forms.yaml` says where each has its samples and answers.
+"""Logs of harnesses whose formats are described in `log_forms.yaml`: where samples and answers are.
 
-`log_columns` turns the samples of any log of lines or records into columns; a format that is not in
-the table is that of lm-evaluation-harness, which `rightreasons.io.logs` reads.
+`read_log_columns` is the entry point: it reads the samples of any log as columns. The samples of
+lm-evaluation-harness need more than paths, and have their own reader.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ import numpy as np
 from rightreasons.core.replies import Reply
 from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
-from rightreasons.io.harnesses.lm_eval_logs import KEYS, lm_eval_columns
+from rightreasons.io.harnesses.lm_eval_logs import KEYS, read_lm_eval_columns
 from rightreasons.io.harnesses.log_samples import LoggedSample, make_sample_columns
 from rightreasons.io.logs import (
     ARMS,
     LogColumns,
     Row,
+    choose_source,
     drop_unjudged,
     get_inner,
     list_user_texts,
-    make_units,
-    one_source,
+    make_id_columns,
     to_list,
 )
 
 Form: TypeAlias = Mapping[str, Any]
+"""Format of a log, an entry of `log_forms.yaml`: name of a field of a sample -> the paths at which it may be."""
 
 ALL = "*"
 """Step of a path that selects all members of a list."""
 
 FILE = "file"
-"""First step of a path outside of the samples."""
+"""First step of a path to a value of the file that is outside of its samples."""
 
 LOG_TYPES = (".eval", ".json", ".jsonl", ".parquet")
-"""Types of files that logs of harnesses have."""
+"""Types of the files of logs."""
 
 SUMMARY_FILES = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
-"""Names of files that harnesses write next to their logs, without answers."""
+"""Names of files without answers that harnesses write next to their logs."""
 
 LM_EVAL_FORM: Form = {"keys": sorted(KEYS)}
 """Format of lm-evaluation-harness, whose samples need more than paths."""
@@ -58,13 +59,13 @@ def list_forms() -> tuple[Form, ...]:
 
 
 def find_form(content: object) -> Form | None:
-    """Return the format of a log by the keys of one of its samples, or of the whole file.
+    """Return the format of a log, which is recognized by the keys of a sample or of the whole file.
 
     Args:
         content: The parsed JSON of a sample or a file.
 
     Returns:
-        The entry of `log_forms.yaml`, or `LM_EVAL_FORM`; None for anything that is no log.
+        The entry of `log_forms.yaml`, or `LM_EVAL_FORM`; None if the content is not that of a log.
     """
     if not isinstance(content, Mapping):
         return None
@@ -78,7 +79,7 @@ def find_form(content: object) -> Form | None:
 def _has_path(content: Row, path: str) -> bool:
     """Return whether an object has a key at a path such as "doc.query" or "trials.0.score".
 
-    The value may be missing (null), but not the key.
+    The value at the key may be null.
     """
     *parents, name = path.split(".")
     # A number is a position in a list.
@@ -90,6 +91,9 @@ def _has_path(content: Row, path: str) -> bool:
 def is_log(content: object) -> bool:
     """Return whether a JSON object, or a row of a table, is a sample of a log, or a whole log.
 
+    Args:
+        content: The object.
+
     Example:
         >>> is_log({"text": "good", "label": 1})
         False
@@ -98,14 +102,15 @@ def is_log(content: object) -> bool:
 
 
 def complete_log(content: Any, path: Path) -> Any:
-    """Add to the content of a log what is outside of its file: the folder, and the rows of a second file.
+    """Add the name of the folder of a log, and the metrics in its second file, to the content of the log.
 
     Args:
-        content: Content of the file; anything that is no log of several files is returned as it is.
+        content: Content of the file. It is returned unchanged if it is not a log that is one object.
         path: The file.
 
     Returns:
-        The content with "folder", and with "joined" if there is a second file: id -> metrics.
+        The content with two more keys: "folder", and, if there is a second file, "joined", which maps the
+        id of a sample to its metrics.
     """
     form = find_form(content)
     if form is None or "rows" not in form:
@@ -115,7 +120,7 @@ def complete_log(content: Any, path: Path) -> Any:
     if join is None:
         return completed
     second_file = path.with_name(join["file"])
-    # Without metrics, the answers are compared with the labels.
+    # The second file may be missing: answers are then compared with the labels.
     if second_file.is_file():
         completed["joined"] = _read_joined_rows(second_file, join)
     return completed
@@ -126,7 +131,7 @@ def _read_joined_rows(path: Path, join: Form) -> dict[str, dict[str, Any]]:
 
     Args:
         path: The second file.
-        join: The paths of the ids, the names and the values in its rows.
+        join: The paths in each row: "by" to the id of the sample, "names" and "values" to the metrics.
 
     Returns:
         Id of a sample -> its metrics by name.
@@ -139,26 +144,30 @@ def _read_joined_rows(path: Path, join: Form) -> dict[str, dict[str, Any]]:
 
 
 def _pair_metrics(row: Row, names: str, values: str) -> dict[str, Any]:
-    """Return metrics whose names and values are in lists."""
-    metric_names = _follow(row, names)
-    metric_values = _follow(row, values)
+    """Return metrics by their names, from the paths of a list of names and a list of values."""
+    metric_names = _get_at_path(row, names)
+    metric_values = _get_at_path(row, values)
     return dict(zip(metric_names, metric_values, strict=True))
 
 
 def is_joined_file(path: Path) -> bool:
-    """Return whether a file is the second file of a log, which is read together with the first."""
+    """Return whether a file is the second file of a log, which is read with the first one.
+
+    Args:
+        path: The file.
+    """
     for form in list_forms():
         join = form.get("join")
         if join is None or path.name != join["file"]:
             continue
-        # The name of such a format ends in that of the first file, in brackets.
+        # The name of a format ends in the name of the first file, as in "HELM (scenario_state.json)".
         first_file = form["name"].partition("(")[2].rstrip(")")
         return path.with_name(first_file).is_file()
     return False
 
 
 def list_logs(folder: Path) -> list[Path]:
-    """Return the files of a folder, and of those in it, that may be logs of harnesses, in order.
+    """Return the files in a folder, at any depth, that may be logs of harnesses, in sorted order.
 
     Args:
         folder: The folder.
@@ -167,31 +176,33 @@ def list_logs(folder: Path) -> list[Path]:
     for file in sorted(folder.rglob("*")):
         if file.suffix not in LOG_TYPES or SUMMARY_FILES.fullmatch(file.name):
             continue
-        # Some harnesses write several files about one run.
+        # A second file of a log is read with the first one.
         if not is_joined_file(file):
             logs.append(file)
     return logs
 
 
-def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = None) -> LogColumns:
+def read_log_columns(
+    rows: Sequence[Any], file_name: str, log_filter: str | None = None
+) -> LogColumns:
     """Read the samples of a log of any known harness as columns.
 
     Args:
-        rows: Samples, or the one object of a file, of which the first `is_log`.
-        file_name: Name of the file, for errors.
-        log_filter: Filter or source whose answers are meant, if there are several.
+        rows: The samples, or a list of the one object of a file. `is_log` is true for the first row.
+        file_name: Name of the file, for error messages.
+        log_filter: Filter or provider whose answers are read; None if there is only one.
 
     Returns:
-        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
+        Columns by the names that `rightreasons.io.predictions.read_predictions` knows.
 
     Raises:
-        ValueError: If a row lacks a key or its answers are of another kind, there are several filters
-            and none is named, or items occur twice.
+        ValueError: If a row lacks a key or is malformed, if there are several filters and none is named,
+            or if items occur twice.
 
     Example:
         >>> doc = {"id": "7", "query": "Sky?", "choices": [" blue", " red"], "gold_index": [0]}
         >>> row = {"doc": doc, "metric": {"acc": 1}, "model_response": {"logprobs": [-1.0, -2.0], "text": []}}
-        >>> columns = log_columns([row], "details.parquet")
+        >>> columns = read_log_columns([row], "details.parquet")
         >>> columns["choices"], columns["label"], columns["logits"]
         ([['blue', 'red']], [0], [[-1.0, -2.0]])
         >>> pairs = {f"gen_args_{i}": {"arg_0": "Sky?", "arg_1": f" {word}"} for i, word in enumerate(["blue", "red"])}
@@ -199,27 +210,27 @@ def log_columns(rows: Sequence[Any], file_name: str, log_filter: str | None = No
         >>> sample = {"doc_id": 0, "doc": {}, "target": "0", "arguments": pairs, "resps": answers}
         >>> sample |= {"filtered_resps": answers, "filter": "none", "metrics": ["acc"], "acc": 1.0}
         >>> other = {**sample, "doc_id": 1, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " green"}}}
-        >>> columns = log_columns([sample, other], "samples.jsonl")
+        >>> columns = read_log_columns([sample, other], "samples.jsonl")
         >>> columns["choices"][1], columns["label"], columns["logits"][0], columns["per_character"][0]
         (['blue', 'green'], [0, 0], [-1.5, -3.0], [-0.375, -1.0])
     """
     form = find_form(rows[0])
-    # The reader of lm-evaluation-harness reports which keys an unknown format lacks.
+    # For an unknown format, the check of the samples reports which keys of this one are missing.
     if form is None:
         form = LM_EVAL_FORM
     has_one_object = "rows" in form or "events" in form
     if not has_one_object:
         _check_samples(rows, form, file_name)
     if form is LM_EVAL_FORM:
-        columns = lm_eval_columns(rows, file_name, log_filter)
+        columns = read_lm_eval_columns(rows, file_name, log_filter)
         return drop_unjudged(columns, file_name)
     samples = _collect_samples(rows, form, file_name)
-    # A log may have the samples of several providers of a model.
+    # Some logs have the answers of several providers of models to each item.
     if "source" in form:
         samples = _select_source(samples, form, file_name, log_filter)
     samples, arms = _join_arms(samples, form)
     parsed = [_parse_sample(sample, form) for sample in samples]
-    columns = make_units([sample.id for sample in parsed])
+    columns = make_id_columns([sample.id for sample in parsed])
     columns.update(_make_constants(samples, form))
     columns.update(make_sample_columns(parsed, file_name))
     columns.update(arms)
@@ -231,8 +242,8 @@ def _check_samples(rows: Sequence[Any], form: Form, file_name: str) -> None:
 
     Args:
         rows: The rows.
-        form: The format, of which `keys` count.
-        file_name: Name of the file, for errors.
+        form: The format, of which `keys` are the paths that every sample has.
+        file_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If a row lacks a key; the message gives its line.
@@ -251,7 +262,7 @@ def _is_sample(form: Form, row: Any) -> bool:
     """Return whether a row is a sample of a format: it has all keys, with values of the right types.
 
     Args:
-        form: The format.
+        form: The format, of which `keys` are the paths that every sample has.
         row: The row.
     """
     if not isinstance(row, Mapping):
@@ -259,7 +270,7 @@ def _is_sample(form: Form, row: Any) -> bool:
     for key in form["keys"]:
         if not _has_path(row, key):
             return False
-        # Metrics are objects, which tables may store as texts, and ids are texts.
+        # The values are objects or lists, which tables may store as strings, or ids, which are strings.
         if form is not LM_EVAL_FORM and not isinstance(row[key], (Mapping, str, list)):
             return False
     return True
@@ -269,19 +280,20 @@ def _is_sample(form: Form, row: Any) -> bool:
 
 
 def _collect_samples(rows: Sequence[Any], form: Form, file_name: str) -> list[Row]:
-    """Return the samples of a log, each with what its file has besides the samples.
+    """Return the samples of a log, each with the values of the file that are outside of its samples.
 
     Args:
-        rows: The samples; the events of a log of events; or the one object of a file.
-        form: The format, which says where the samples are.
-        file_name: Name of the file, for errors.
+        rows: The samples, the events of a log of events, or a list of the one object of a file.
+        form: The format. It has "events" for a log of events, and "rows", the path of the samples, for a
+            file of one object.
+        file_name: Name of the file, for error messages.
 
     Returns:
-        The samples, with the object of the file under `FILE`, and the metrics of a second file under
-        "joined".
+        The samples. Those of a file of one object have this object under `FILE`, and the metrics of a second
+        file under "joined".
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If there are no samples.
     """
     if "events" in form:
         return _join_events(rows, form["events"], file_name)
@@ -295,10 +307,11 @@ def _collect_samples(rows: Sequence[Any], form: Form, file_name: str) -> list[Ro
         sample = {**row, FILE: content}
         if "join" in form:
             sample_id = _find_first(row, form["join"]["own"])
-            # The second file may lack a sample.
+            # A sample may be missing in the second file.
             sample["joined"] = metrics_by_id.get(str(sample_id), {})
         samples.append(sample)
-    return _check_some(samples, file_name)
+    _check_not_empty(samples, file_name)
+    return samples
 
 
 def _join_events(rows: Sequence[Any], events: Form, file_name: str) -> list[Row]:
@@ -307,56 +320,64 @@ def _join_events(rows: Sequence[Any], events: Form, file_name: str) -> list[Row]
     Args:
         rows: The head of the log, followed by events such as
             {"sample_id": "7", "type": "match", "data": {...}}.
-        events: The keys of the id of the sample, of the type and of the data of an event.
-        file_name: Name of the file, for errors.
+        events: The keys of an event: "by" names the key of the sample's id, "type" and "data" the keys of
+            its type and its data.
+        file_name: Name of the file, for error messages.
 
     Returns:
-        Samples with the data of each type, of which the last event counts, and the head under `FILE`.
+        One object per sample, with the head under `FILE`, and the data of the last event of each type
+        under the name of the type.
 
     Raises:
-        ValueError: If no event is about a sample.
+        ValueError: If no event has the id of a sample.
     """
     head = rows[0]
     id_key = events["by"]
     sample_by_id: dict[str, dict[str, Any]] = {}
     for row in rows[1:]:
         sample_id = row.get(id_key)
-        # The final report of a log is about no sample.
+        # The final report of a log does not concern a sample.
         if sample_id is None:
             continue
         sample = sample_by_id.setdefault(str(sample_id), {id_key: sample_id, FILE: head})
         event_type = row.get(events["type"])
         sample[str(event_type)] = row.get(events["data"])
-    return _check_some(list(sample_by_id.values()), file_name)
+    samples: list[Row] = list(sample_by_id.values())
+    _check_not_empty(samples, file_name)
+    return samples
 
 
-def _check_some(samples: Sequence[Row], file_name: str) -> list[Row]:
-    # An interrupted run has a head and no sample.
+def _check_not_empty(samples: Sequence[Row], file_name: str) -> None:
+    # The log of an interrupted run may have a head and no samples.
     if not samples:
         raise ValueError(f"Expected samples in {file_name}, but got an empty file.")
-    return list(samples)
 
 
 ORIGINAL = "original"
-"""Name of the arm that is the item itself."""
+"""Name of the arm of the item itself; other arms are changed versions of it."""
 
 
 def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
-    """Separate the samples that are items from those that are changed versions of items.
+    """Separate the samples of items from the samples of changed versions of these items.
+
+    Only the tasks of this package have changed versions. Each of their samples has an arm, as JSON: the
+    name of the version, the id of the item, and further fields.
 
     Args:
-        samples: The samples of a task of ours, each with its arm; those of any other task are items.
-        form: The format.
+        samples: The samples.
+        form: The format, with the paths of the arm ("arm"), of the number of the sample ("order"), of the
+            scores and of the id.
 
     Returns:
-        The items, and a column with the answers to the versions of each as JSON; {} without versions.
+        The samples of items, and a column with the answers to all versions of each item, as JSON. For
+        another task, all samples, and an empty mapping.
     """
     arm_texts = [_find_field(sample, form, "arm") for sample in samples]
     if not all(isinstance(text, str) for text in arm_texts):
         return samples, {}
     items: list[Row] = []
     answers_by_item: dict[str, dict[str, Any]] = {}
-    # The harness may have shuffled the samples: their numbers give the order of the task.
+    # The harness may have shuffled the samples. Their numbers show the order of the task.
     numbers = [int(_find_field(sample, form, "order")) for sample in samples]
     for index in np.argsort(numbers, kind="stable").tolist():
         sample = samples[index]
@@ -370,22 +391,23 @@ def _join_arms(samples: list[Row], form: Form) -> tuple[list[Row], LogColumns]:
     records = []
     for item in items:
         item_id = str(_find_field(item, form, "id"))
-        # Each choice was scored separately, so that added choices change no other scores.
+        # Each choice was scored separately ("joint": False): added choices change no other scores.
         record = {"seed": 0, "joint": False, "arms": answers_by_item[item_id]}
         records.append(json.dumps(record))
     return items, {ARMS: records}
 
 
 def _read_arm_answer(sample: Row, form: Form, arm: Row) -> dict[str, Any]:
-    """Return the record of the answer to a version of an item.
+    """Return the record of the answer to a changed version of an item.
 
     Args:
         sample: The sample of the version.
-        form: The format.
-        arm: What is known about the version, which becomes a part of the record.
+        form: The format, with the paths of the scores.
+        arm: Further fields of the version, which are copied to the record.
 
     Returns:
-        The record with "position", that of the likeliest choice, and "logits", the scores of all.
+        The record, with the position of the likeliest choice under "position", and the scores of all
+        choices under "logits".
     """
     values = to_list(_find_field(sample, form, "scores"))
     scores = list(map(float, values))
@@ -396,13 +418,13 @@ def _read_arm_answer(sample: Row, form: Form, arm: Row) -> dict[str, Any]:
 def _select_source(
     samples: Sequence[Row], form: Form, file_name: str, log_filter: str | None
 ) -> list[Row]:
-    """Return the samples of one source, such as the provider of a model.
+    """Return the samples of one provider of models.
 
     Args:
-        samples: The samples.
-        form: The format, with the paths of the source.
-        file_name: Name of the file, for errors.
-        log_filter: The source; None if there is only one.
+        samples: The samples of all providers.
+        form: The format, with the paths of the provider under "source".
+        file_name: Name of the file, for error messages.
+        log_filter: Name of the provider; None if there is only one.
 
     Raises:
         ValueError: If there are several and none is named, or the named one is missing.
@@ -411,7 +433,7 @@ def _select_source(
     for sample in samples:
         source = str(_find_first(sample, form["source"]) or "")
         samples_by_source.setdefault(source, []).append(sample)
-    selected = one_source("provider", samples_by_source, log_filter, file_name)
+    selected = choose_source("provider", samples_by_source, log_filter, file_name)
     return samples_by_source[selected]
 
 
@@ -419,59 +441,57 @@ def _select_source(
 
 
 def _find_first(sample: Any, paths: Iterable[str]) -> Any:
-    """Return the value at the first of several paths that leads to one; None if none does.
+    """Return the first value at one of several paths that is neither None, "" nor []; None if there is none.
 
     Args:
         sample: The sample.
-        paths: Paths such as "doc.query", see `_follow`. None, "" and [] count as no value.
+        paths: Paths such as "doc.query"; see `_get_at_path`.
     """
     for path in paths:
-        value = _follow(sample, path)
+        value = _get_at_path(sample, path)
         if value not in (None, "", []):
             return value
     return None
 
 
-def _follow(value: Any, path: str) -> Any:
-    """Return the value at a path of keys, positions and "*" for all members of a list.
+def _get_at_path(value: Any, path: str) -> Any:
+    """Return the value at a path of keys and positions; None if it is missing.
 
     Args:
         value: A value of JSON.
-        path: The path, such as "choices.0.text".
-
-    Returns:
-        The value; None if it is missing, and a list of values after "*".
+        path: The path, such as "choices.0.text". The step "*" selects all members of a list, so that the
+            result is a list.
 
     Example:
-        >>> _follow({"stats": [{"name": "acc"}, {"name": "em"}]}, "stats.*.name")
+        >>> _get_at_path({"stats": [{"name": "acc"}, {"name": "em"}]}, "stats.*.name")
         ['acc', 'em']
     """
     step, _, inner_path = path.partition(".")
     if step == ALL:
         members = to_list(value)
-        return [_follow(member, inner_path) for member in members]
+        return [_get_at_path(member, inner_path) for member in members]
     if step.isdecimal():
         inner = get_inner(value, int(step))
     else:
         inner = get_inner(value, step)
     if not inner_path:
         return inner
-    return _follow(inner, inner_path)
+    return _get_at_path(inner, inner_path)
 
 
 # ---------------------------------------------------------------------------------- contents
 
 
 def _parse_sample(sample: Row, form: Form) -> LoggedSample:
-    """Return the fields of a sample at the paths that its format names.
+    """Return the fields of a sample, which are at the paths of its format.
 
     Args:
         sample: The sample.
-        form: The format: name of a field -> its paths.
+        form: The format: name of a field, such as "choices" -> the paths at which it may be.
     """
     choices = []
     for text in to_list(_find_field(sample, form, "choices")):
-        # A harness may write the space before a continuation as a part of the choice.
+        # Some harnesses store a choice with the space that precedes it in a prompt.
         choices.append(str(text).removeprefix(" "))
     golds = _find_golds(sample, form)
     targets = to_list(_find_field(sample, form, "target"))
@@ -491,17 +511,18 @@ def _parse_sample(sample: Row, form: Form) -> LoggedSample:
 
 
 def _find_field(sample: Row, form: Form, name: str) -> Any:
-    """Return what the paths of a field lead to; None for a field that the format lacks."""
+    """Return the value of a field of a sample; None if the format or the sample does not have it."""
     paths = form.get(name, ())
     return _find_first(sample, paths)
 
 
 def _find_golds(sample: Row, form: Form) -> list[int]:
-    """Return the positions of the correct choices of a sample; [] if they are not known.
+    """Return the positions of the correct choices of a sample; an empty list if they are not known.
 
     Args:
         sample: The sample.
-        form: The format, in which positions are listed, or each choice has tags.
+        form: The format, with the paths of the positions under "gold", or the paths of the tags of each
+            choice under "tags", and the tag of a correct choice under "correct_tag".
     """
     if "tags" not in form:
         golds = to_list(_find_field(sample, form, "gold"))
@@ -518,14 +539,16 @@ def _find_reply(sample: Row, form: Form) -> Reply | None:
     """Return the reply of the model to a sample; None for a format without replies.
 
     Args:
-        sample: The sample, whose reply is empty if it lacks one.
-        form: The format, which says which of several texts is the reply.
+        sample: The sample. If it has no reply, an empty one is returned.
+        form: The format, with the paths of the reply under "answer", and under "place" the position of the
+            reply if there are several texts.
     """
     if "answer" not in form:
         return None
     texts = to_list(_find_field(sample, form, "answer"))
     if not texts:
         texts = [""]
+    # Some formats have the reply first ("place" 0), others after the messages of the user (-1).
     text = str(texts[form["place"]])
     thoughts = to_list(_find_field(sample, form, "thinking"))
     thinking = "\n".join(map(str, thoughts))
@@ -533,7 +556,7 @@ def _find_reply(sample: Row, form: Form) -> Reply | None:
 
 
 def _join_prompt(prompt: Any) -> str:
-    """Return a prompt as a text; of a conversation, what the user wrote."""
+    """Return a prompt as a string; if it is a conversation, the messages of the user."""
     if isinstance(prompt, list):
         return "\n".join(list_user_texts(prompt))
     return str(prompt or "")
@@ -545,7 +568,7 @@ def _describe_target(targets: Sequence[Any], choices: Sequence[str], golds: Sequ
     Args:
         targets: Correct answers in words.
         choices: The choices.
-        golds: The positions of the correct choices; one outside of the choices is skipped.
+        golds: The positions of correct choices. Positions that are not those of a choice are skipped.
     """
     texts = list(map(str, targets))
     for position in golds:
@@ -559,12 +582,13 @@ def _get_metrics(sample: Row, form: Form) -> Row:
 
     Args:
         sample: The sample.
-        form: The format, with the paths of names and values, of an object, or of a single outcome.
+        form: The format, with paths of lists of names and values ("metric_names", "metric_values"), or of
+            an object of metrics ("metrics"), or of a single outcome ("correct").
     """
     if "metric_names" in form:
         return _pair_metrics(sample, form["metric_names"], form["metric_values"])
     if "metrics" in form:
-        # A sample may lack them.
+        # A sample may have no metrics.
         metrics: Row | None = _find_first(sample, form["metrics"])
         return metrics or {}
     outcome = _find_first(sample, form["correct"])
@@ -572,21 +596,22 @@ def _get_metrics(sample: Row, form: Form) -> Row:
 
 
 def _make_constants(samples: Sequence[Row], form: Form) -> LogColumns:
-    """Return the columns `model` and `task`, which have one value in all rows of a log.
+    """Return the columns `model` and `task`, which have the same value in all rows of a log.
 
     Args:
-        samples: The samples, of which the first has the values.
-        form: The format, with the paths of the values.
+        samples: The samples, of which only the first one is read.
+        form: The format, with the paths of the values, and perhaps the texts at which they end
+            ("model_end", "task_end").
 
     Returns:
-        The columns; a value that is missing, or no text, has none.
+        The columns. There is no column for a value that is missing, or not a string.
     """
     columns: LogColumns = {}
     for name in ("model", "task"):
         value = _find_field(samples[0], form, name)
         if not isinstance(value, str):
             continue
-        # The name of a folder may continue with further settings after this text.
+        # Some harnesses append settings to the name, as in the name of a folder.
         end = form.get(f"{name}_end", "\n")
         text = value.partition(end)[0]
         columns[name] = [text] * len(samples)

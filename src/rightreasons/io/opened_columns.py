@@ -1,7 +1,7 @@
-"""Columns of a table that is opened here, such as a file of stored predictions.
+"""Columns of a file or a table, such as one of stored predictions.
 
-`read_columns` opens a source of rows and returns all its columns, with those that options name as
-fields or expressions.
+`read_columns` opens a source of rows, and returns all columns, including the fields and expressions that
+options name.
 """
 
 from __future__ import annotations
@@ -26,28 +26,27 @@ from rightreasons.io.reading import as_table
 
 
 def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, OptionsOfTable, str]:
-    """Read the columns of a table; the cells of a csv or tsv file stay texts.
+    """Read the columns of a table. The cells of a csv or tsv file are strings.
 
     Args:
-        source: A file of predictions, or a table in memory, as `as_table` takes them, or a
-            data.yaml.
-        options: Options that name columns. Fields of objects and expressions that they name become
+        source: A file of predictions, or a table in memory, which `as_table` accepts, or a data.yaml.
+        options: Options that name columns. If they name fields of objects or expressions, these become
             columns as well.
 
     Returns:
-        The columns, the options with the settings of a data.yaml, and what the table is called in
-        errors.
+        A tuple of three: the columns by their names, the options completed by the settings of a data.yaml,
+        and the name of the table for error messages.
 
     Raises:
-        TypeError: If it is neither a table nor a path.
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file does not have the format of its suffix, has no row, or columns of
+        TypeError: If the source is neither a table nor a path.
+        FileNotFoundError: If the file does not exist.
+        ValueError: If the file does not have the format of its suffix, has no row, or has columns of
             different lengths.
     """
     description = read_description(source)
     options = description.complete(options)
     file = description.source
-    # `as_table` also takes names of data sets and folders, which are no files of predictions.
+    # `as_table` also accepts names of data sets and folders, which are not files of predictions.
     is_path = isinstance(file, (str, os.PathLike)) and "://" not in str(file)
     if is_path and not Path(file).is_file():
         raise FileNotFoundError(
@@ -61,23 +60,23 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
 
 
 def name_source(source: Any) -> str:
-    """Return what a source of rows is called in errors; of a data.yaml, what it describes."""
+    """Return the name of a source of rows for error messages; for a data.yaml, the name of its file."""
     files = read_description(source).source
     return files.name if isinstance(files, JoinedFiles) else name_file(files)
 
 
 def list_named_columns(options: Options) -> list[str]:
-    """Return the columns that options name, those of comma-separated lists included.
+    """Return the columns that options name, including those in comma-separated lists.
 
     Args:
-        options: Options, of which those that end in "_column" or "_columns" count.
+        options: Options, of which those whose names end in "_column" or "_columns" are used.
     """
     columns: list[str] = []
     for option in options.list_names():
         if not option.endswith(("_column", "_columns")):
             continue
         value = getattr(options, option)
-        # A comma within an expression separates no names.
+        # An expression is a single name, even with commas. Only `score_columns` may list several.
         if is_expression(value) and option != "score_columns":
             columns.append(value)
         else:
@@ -86,25 +85,25 @@ def list_named_columns(options: Options) -> list[str]:
 
 
 def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
-    """Return the columns of a Dataset in a form that is quick to read.
+    """Return the columns of a Dataset, as arrays of numpy for floats, or else as sequences of cells.
 
     Args:
         data: The table.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
 
     Returns:
-        Name -> an array for floats, and for lists of floats of one length; labels with their names for
-        a ClassLabel; the cells of other columns.
+        Name -> column: an array for floats, and for lists of floats of the same length; class names for a
+        ClassLabel; and a sequence of cells for any other column.
 
     Raises:
-        ValueError: If it has no row.
+        ValueError: If the table has no row.
     """
     if not len(data):
         raise ValueError(f"Expected at least one row in {source_name}, but it is empty.")
     table = data.with_format("arrow")[:]
     columns: dict[str, Column] = {}
     for name, feature in data.features.items():
-        # The feature of a list contains that of its elements.
+        # The feature of a list has the feature of its elements as an attribute.
         element_feature = getattr(feature, "feature", feature)
         if isinstance(element_feature, datasets.ClassLabel):
             columns[name] = get_labels(data, name, source_name)
@@ -114,13 +113,13 @@ def get_columns(data: datasets.Dataset, source_name: str) -> Columns:
 
 
 def _get_plain_column(column: pa.ChunkedArray) -> Column:
-    """Return a column of floats, or of lists of floats of one length, as an array; others as cells.
+    """Return a column of floats, or of lists of floats of the same length, as an array; others as cells.
 
     Args:
         column: The column of Arrow.
 
     Returns:
-        (N,) or (N, K) numbers; a sequence of N cells if a value is missing or no float.
+        (N,) or (N, K) floats; a sequence of N cells if a value is missing, or not a float.
     """
     element_type = getattr(column.type, "value_type", column.type)
     if column.null_count or not pa.types.is_floating(element_type):
@@ -129,7 +128,7 @@ def _get_plain_column(column: pa.ChunkedArray) -> Column:
         return np.asarray(column.to_numpy())
     widths = pc.unique(pc.list_value_length(column)).to_pylist()
     numbers = pc.list_flatten(column)
-    # Lists of different lengths, empty lists and lists with gaps are no matrix.
+    # Lists of different lengths, empty lists, and lists with missing values do not form a matrix.
     has_one_width = len(widths) == 1 and bool(widths[0])
     if not has_one_width or numbers.null_count:
         return get_cells(column)

@@ -1,4 +1,4 @@
-"""Options on where data is, on what its columns mean, and on an audit as a whole.
+"""Options on the location of data, the meaning of its columns, and an audit as a whole.
 
 The options of a single question are in its folder.
 """
@@ -25,7 +25,7 @@ _CHOICES: tuple[str, ...] = ("prompt_column", "choices_column")
 
 
 class LabelOptions(Options):
-    """Where the labels are."""
+    """Labels of the data."""
 
     label_column: str | None = option(None, "Column of the labels, or of the correct choice.")
     first_label: int | None = option(
@@ -37,7 +37,7 @@ class LabelOptions(Options):
 
 
 class DataOptions(LabelOptions):
-    """Where the data and its labels are."""
+    """Location of the data, and its labels."""
 
     data_dir: str | None = option(None, "Folder of local copies of known datasets.")
     known_issues: str | None = option(
@@ -48,7 +48,7 @@ class DataOptions(LabelOptions):
 
 
 class SourceOptions(DataOptions):
-    """Where a data set is, and which columns its labels and choices are in."""
+    """Location of a data set, and the columns of its labels and choices."""
 
     config: str | None = option(None, "Configuration of the dataset.")
     prompt_column: str | None = option(
@@ -75,14 +75,14 @@ class SourceOptions(DataOptions):
         if task == "multiple_choice":
             task_names = _CHOICES
             excluded = _TEXTS
-            # The text of an item with choices is its prompt.
+            # For items with choices, a column of texts is the column of prompts.
             text = arguments["text_column"]
             arguments["text_column"] = None
             arguments["prompt_column"] = parse_names(self.prompt_column) or text
         for name in excluded:
             if arguments[name] is not None:
                 raise ValueError(f"Expected no `{name}` for {task}, but got {arguments[name]!r}.")
-        # Lists are texts with commas on the command line.
+        # On the command line, lists are strings with commas.
         arguments["choices_column"] = parse_name_or_names(self.choices_column)
         arguments["label_names"] = parse_names(arguments["label_names"])
         selected = {name: arguments[name] for name in (*_EVERY_TASK, *task_names)}
@@ -90,7 +90,7 @@ class SourceOptions(DataOptions):
 
 
 class ItemOptions(SourceOptions):
-    """Where a data set is, and which columns its texts, labels and choices are in."""
+    """Location of a data set, and the columns of its texts, labels and choices."""
 
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
@@ -113,11 +113,11 @@ CHECK_NAMES = (
     "repeated_texts",
     "near_duplicates",
 )
-"""The checks of rows, see `rightreasons.io.row_checks`."""
+"""Names of the checks of rows; see `rightreasons.io.row_checks`."""
 
 
 class CheckOptions(Options):
-    """Which doubts about rows are settled."""
+    """Checks of rows whose doubts are settled."""
 
     settled_checks: tuple[str, ...] = option(
         (),
@@ -128,7 +128,7 @@ class CheckOptions(Options):
 
 
 class LookOptions(CheckOptions):
-    """What `look` takes a table for, and what a person said about its rows."""
+    """Kind of a table, and checks of its rows whose doubts are settled."""
 
     kind: str | None = option(
         None,
@@ -138,7 +138,7 @@ class LookOptions(CheckOptions):
 
 
 class RowOptions(Options):
-    """Which rows of a table are meant."""
+    """Selection of rows."""
 
     where: str | None = option(
         None, "Expression over columns that selects rows, such as arm == 'student'."
@@ -153,7 +153,7 @@ class RowOptions(Options):
 
 
 class FileForm(RowOptions):
-    """How a file is to be read; None if the file shows it itself.
+    """Format of a file; an option that is None is inferred from the file.
 
     A csv or tsv file that is not in UTF-8, and has no mark of another encoding, is read as cp1252, with a warning.
     """
@@ -171,7 +171,7 @@ NO_FORM = FileForm()
 
 
 class TableOptions(DataOptions, FileForm):
-    """How a data set is opened, whatever its task."""
+    """Selection of items of a data set, for any task."""
 
     # Which rows are items.
     split: str | None = option(None, "Split; by default all of them.")
@@ -183,7 +183,7 @@ class TableOptions(DataOptions, FileForm):
 
 
 class TextOptions(TableOptions):
-    """How texts to classify are opened."""
+    """Columns and classes of texts to classify."""
 
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
@@ -196,7 +196,7 @@ class TextOptions(TableOptions):
 
 
 class ChoiceOptions(TableOptions):
-    """How items of multiple choice are opened."""
+    """Columns of multiple-choice items."""
 
     prompt_column: str | tuple[str, ...] | None = option(None, "Columns of the prompts.")
     choices_column: str | tuple[str, ...] | None = option(
@@ -205,7 +205,7 @@ class ChoiceOptions(TableOptions):
 
 
 class ScoreOptions(Options):
-    """The columns of scores and answers in a file of predictions; None to go by their names."""
+    """Columns of scores and answers in a file of predictions; None for columns with usual headings."""
 
     score_columns: str | None = option(
         None, "Comma-separated columns of the scores, one per class, or one column of lists."
@@ -224,14 +224,18 @@ class ScoreOptions(Options):
     log_filter: str | None = option(None, LOG_FILTER_HELP)
 
     def of_predictions(self, **labels: Any) -> PredictionOptions:
-        """Return these options with those of labels."""
-        # Options of subclasses, such as a file of predictions, are not about its columns.
+        """Return these options as options on predictions, with labels.
+
+        Args:
+            **labels: Options on labels, such as `label_column`.
+        """
+        # Subclasses have further options, such as the file of predictions, which are not about columns.
         options = {name: getattr(self, name) for name in ScoreOptions.list_names()}
         return PredictionOptions(**options, **labels)
 
 
 class PredictionOptions(ScoreOptions, LabelOptions):
-    """The columns of a file of predictions, and the names of the classes; None to go by the file."""
+    """Columns of a file of predictions, and names of the classes; None for those in the file."""
 
     label_names: tuple[str, ...] | None = option(
         None, "Names of the classes, or new names as old=new."
@@ -239,11 +243,11 @@ class PredictionOptions(ScoreOptions, LabelOptions):
 
 
 RESAMPLED = ("n_resamples", "confidence_level", "seed")
-"""Options of an audit about its intervals."""
+"""Options of an audit on its confidence intervals."""
 
 
 class AuditOptions(ItemOptions, RowOptions, CheckOptions):
-    """What is audited, and how."""
+    """Items, model and statistics of an audit."""
 
     # Items.
     split: str | None = option(
@@ -319,7 +323,7 @@ class AuditOptions(ItemOptions, RowOptions, CheckOptions):
 
     @property
     def resampling(self) -> Resampling:
-        """How intervals and tests are resampled."""
+        """The resampling of confidence intervals and tests."""
         from rightreasons.core.resampling import Resampling
 
         return Resampling(self.confidence_level, self.n_resamples, self.seed)

@@ -1,8 +1,8 @@
-"""Roles of the columns of predictions that no heading names: their cells propose them, and a warning reports it.
+"""Roles of columns of predictions that are chosen by their cells, because no heading identifies them.
 
-`find_prediction_roles` returns the roles by options and headings, and fills in those for which the cells of a single
-column, or of a single pair, fit: numbers that add up to 1 are scores, two columns of one set of classes that agree are
-labels and answers. Which of these are the labels does not change the accuracy.
+`find_prediction_roles` finds roles by options and headings, and adds those for which only one column, or one pair of
+columns, has suitable cells: numbers that add up to 1 are scores, and two columns with the same classes that often agree
+are labels and answers. Which of the two is which does not change the accuracy. Warnings report the choice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rightreasons.io.scores.class_headings import find_label_in_heading, list_wo
 from rightreasons.io.scores.score_columns import ScoreColumns, spread_objects
 
 MIN_PURITY = 0.98
-"""Share of rows in which the largest score decides a value that is the answer, and not the label."""
+"""Minimum share of rows in which the class with the largest score determines the value of a column of answers."""
 
 
 def find_prediction_roles(
@@ -45,16 +45,16 @@ def find_prediction_roles(
 ) -> PredictionRoles:
     """Find which columns of a table hold labels, answers, scores or a confidence.
 
-    Options and headings decide first. Roles that they leave open are proposed by the cells.
+    Options and headings decide first. For other roles, columns are chosen by their cells.
 
     Args:
-        columns: Column by name.
-        source_name: The name of the table, for errors.
+        columns: Columns by their names.
+        source_name: Name of the table, for error messages.
         options: Options that name columns.
 
     Returns:
-        The roles, with `proposals` for those that only the cells suggest. Fields of objects are
-        columns of the result ("output.label") if they have a role.
+        The roles, with those that were chosen by cells as `proposals`. A field of objects that has a role,
+        such as "output.label", becomes a column of the result.
 
     Example:
         >>> columns = {"正解": ["良", "悪", "良", "悪"] * 25, "予測": ["良", "悪", "良", "良"] * 25}
@@ -63,13 +63,13 @@ def find_prediction_roles(
         (['正解'], ['予測'])
     """
     roles = find_named_roles(columns, source_name, options)
-    # The first row of a table without a heading proposes nothing.
+    # The file has no headings, and an error will report that. No columns are chosen by their cells.
     if is_first_row(list(roles.columns)):
         return roles
     fields = spread_single_fields(roles.columns)
     columns = {**roles.columns, **fields}
     label = options.label_column
-    # An option that names the labels also allows votes of several people, which are counted here.
+    # The column that the user names as labels may contain votes of several people, which are counted here.
     if label is not None and not roles.is_scored:
         location = f"the column {label!r} of {source_name}"
         columns[label] = select_single_labels(columns[label], location)
@@ -78,47 +78,47 @@ def find_prediction_roles(
 
 
 def propose_roles(roles: PredictionRoles) -> PredictionRoles:
-    """Fill in the roles that no heading or option names, if the cells of exactly one column fit.
+    """Choose columns by their cells for roles that no heading or option identifies.
 
-    Scores come first, because they show which columns are answers. A confidence is only looked for
-    once answers are known.
+    A column is chosen if it is the only one whose cells fit. Scores come first, because they show which
+    columns are answers. A confidence is only searched for if there are answers.
 
     Args:
         roles: The roles by headings and options.
 
     Returns:
-        The roles with the proposals added; unchanged if nothing fits.
+        The roles with the chosen columns as `proposals`; unchanged if no column fits.
     """
     contents = describe_contents(roles.columns)
-    if not roles.is_scored and not roles.confident and not roles.correct:
+    if not roles.is_scored and not roles.confidences and not roles.correct:
         roles = _propose_scores(roles, contents)
-    # Objects of scores were replaced by one column per class, which must be described as well.
+    # The columns that replaced objects of scores have no summaries yet.
     if roles.objects:
         contents = describe_contents(roles.columns)
-    # A column that says which answers are correct makes labels and answers unnecessary.
+    # With a column of correctness, labels and answers are not needed.
     if not roles.correct:
         roles = _propose_compared_columns(roles, contents)
     is_graded = bool(roles.correct) or len(roles.labels) == 1
-    has_numbers = roles.is_scored or bool(roles.confident)
+    has_numbers = roles.is_scored or bool(roles.confidences)
     if roles.answers and is_graded and not has_numbers:
         roles = _propose_confidence(roles, contents)
     return roles
 
 
 def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the columns that accuracy compares: the labels, the answers, or both.
+    """Choose the labels, the answers, or both by their cells.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with at most one proposal for labels and answers.
+        The roles, with at most one more proposal; unchanged if no columns fit.
     """
-    has_predictions = roles.is_scored or bool(roles.answers) or bool(roles.confident)
+    has_predictions = roles.is_scored or bool(roles.answers) or bool(roles.confidences)
     if has_predictions and not roles.labels:
         roles = _propose_labels(roles, contents)
-    # If a heading names the labels, only the answers are missing.
+    # A pair is chosen if neither column is known; otherwise only the answers are.
     if not roles.label_headings and not roles.answers and not roles.is_scored:
         roles = _propose_labels_and_answers(roles, contents)
     if not roles.answers and not roles.is_scored:
@@ -130,19 +130,19 @@ def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> Pre
 
 
 def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the columns whose numbers add up to 1 in every row as the scores of the classes.
+    """Choose the columns whose numbers add up to 1 in every row as the scores of the classes.
 
-    They are neighboring columns with one number each, or one column of lists or objects. Without
-    these, headings that name the labels may show the scores.
+    These may be neighboring columns of numbers, or one column of lists or objects. If there are none,
+    columns of numbers with the labels in their headings are chosen.
 
     Args:
-        roles: The roles found so far, which are returned with a proposal added.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with the scores; unchanged if two sets of columns fit.
+        The roles with the scores added; unchanged if two sets of columns fit.
     """
-    # A heading of labels, such as "class", rules out that a column holds scores.
+    # A column with a heading of labels, such as "class", cannot be scores.
     names = [name for name in roles.columns if name not in roles.label_headings]
     # Groups of columns that add up to 1, such as [("good", "bad")].
     groups = find_complementary_columns(contents, names)
@@ -152,7 +152,7 @@ def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRol
     n_candidates = len(groups) + len(list_columns)
     if n_candidates == 0:
         return _propose_named_scores(roles, contents)
-    # A table may hold the scores of two models, and nothing says which are meant.
+    # The table may have the scores of two models, of which neither is preferred.
     if n_candidates > 1:
         return roles
     if list_columns:
@@ -160,27 +160,28 @@ def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRol
     columns = groups[0]
     role = Role("scores", columns, "content", "they add up to 1 in every row")
     scores = ScoreColumns(columns, "probabilities")
-    # Scores are compared with labels, so that less usual headings of labels count from now on.
+    # Scores need labels, so that headings of items are used for them as well.
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
     return _name_scores(proposed, contents)
 
 
 def _propose_named_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose columns of numbers as scores if their headings name every value of a label column.
+    """Choose columns of numbers as scores if their headings contain every value of a column of classes.
 
-    For example, a column of "yes" and "no" next to the columns "logit yes" and "logit no". Whether the
-    numbers are probabilities or logits stays open (kind None), and the reader asks for it.
+    For example, "logit yes" and "logit no" are scores next to a column of "yes" and "no". It is not known
+    whether the numbers are probabilities or logits (the kind is None), so the reader asks the user.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with the scores; unchanged if no columns fit, or different ones for two labels.
+        The roles with the scores added; unchanged if no columns fit, or if two columns of classes lead to
+        different scores.
     """
     proposals: list[tuple[str, dict[str, str]]] = []
     for label_column in contents.list_classes(roles.columns):
-        # Numbers occur in headings by accident.
+        # Classes that are numbers may occur in headings by accident.
         if contents[label_column].kind != "text":
             continue
         column_by_label = _find_score_column_by_label(roles, contents, label_column)
@@ -189,7 +190,7 @@ def _propose_named_scores(roles: PredictionRoles, contents: Contents) -> Predict
     if not proposals:
         return roles
     label_column, column_by_label = proposals[0]
-    # Labels and answers have the same values, and so the same columns of scores.
+    # Labels and answers have the same values, which lead to the same columns of scores.
     for _, other_columns in proposals:
         if other_columns != column_by_label:
             return roles
@@ -203,15 +204,16 @@ def _propose_named_scores(roles: PredictionRoles, contents: Contents) -> Predict
 def _find_score_column_by_label(
     roles: PredictionRoles, contents: Contents, label_column: str
 ) -> dict[str, str]:
-    """Return the column of scores whose heading names each label.
+    """Return the column of scores whose heading contains each label.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far (for each role, the columns that may have it), with all columns.
+        contents: Column -> the summary of its cells.
         label_column: The column of labels.
 
     Returns:
-        Label -> heading, as in `{"yes": "logit yes", "no": "logit no"}`; {} if a label has no column.
+        Label -> column of scores, such as {"yes": "logit yes", "no": "logit no"}. If a label has no column,
+        an empty mapping.
     """
     cells = contents.get_cells(label_column)
     label_by_word = list_words(cell for cell in cells if cell)
@@ -226,7 +228,7 @@ def _find_score_column_by_label(
 
 
 def _has_scores(content: Content) -> bool:
-    """Return whether a column holds numbers with fractions in every row; whole numbers are counts."""
+    """Return whether a column has a number in every row, and not only integers, which are counts."""
     if content.numbers is None or np.isnan(content.numbers).any():
         return False
     is_whole = content.numbers % 1 == 0
@@ -234,16 +236,16 @@ def _has_scores(content: Content) -> bool:
 
 
 def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
-    """Propose a column of lists, or of objects by class, whose numbers add up to 1, as the scores.
+    """Choose a column of lists, or of objects by class, as the scores.
 
     Objects such as {"up": 0.7, "down": 0.3} are replaced by one column per class, "p_up" and "p_down".
 
     Args:
-        roles: The roles found so far.
-        name: The column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        name: The column, whose numbers add up to 1 in every row.
 
     Returns:
-        The roles with the scores, and with columns that hold lists or single numbers.
+        The roles with the scores added, and with the parsed lists or the new columns in `columns`.
     """
     role = Role("scores", (name,), "content", "its numbers add up to 1 in every row")
     cells = [parse_cell(cell) for cell in roles.columns[name]]
@@ -256,7 +258,7 @@ def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
             scores=[ScoreColumns((name,), "probabilities")],
             labels=roles.label_headings,
         )
-    # The fields of the objects ("name.up") hold the same numbers as the new columns.
+    # The fields of the objects ("name.up") are dropped, because they equal the new columns.
     columns: dict[str, Any] = {}
     for heading, column in roles.columns.items():
         if heading != name and not heading.startswith(f"{name}."):
@@ -274,16 +276,14 @@ def _propose_shares(roles: PredictionRoles, name: str) -> PredictionRoles:
 
 
 def _name_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Find which class each proposed column of scores is about, and store the class names.
-
-    The headings name the classes, or else a column of answers does.
+    """Find the class of each column of scores, by the headings or else by a column of answers.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with `class_names` in the scores; unchanged if the classes stay unknown.
+        The roles with the `class_names` of the scores; unchanged if the classes remain unknown.
     """
     if len(roles.labels) != 1 or len(roles.scores) != 1:
         return roles
@@ -303,15 +303,16 @@ def _name_scores(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
 def _name_by_answers(
     roles: PredictionRoles, contents: Contents, label_by_word: Mapping[str, str]
 ) -> tuple[str, ...] | None:
-    """Name each column of scores by the answer given when its score is the largest.
+    """Return the class of each column of scores: the most frequent answer in rows where its score is largest.
 
     Args:
-        roles: The roles found so far, with one group of scores.
-        contents: Summaries of the cells of each column.
-        label_by_word: Folded spelling of a label -> the label, as in `{"yes": "Yes"}`.
+        roles: The roles found so far (for each role, the columns that may have it), with one group of K
+            columns of scores.
+        contents: Column -> the summary of its cells.
+        label_by_word: Folded spelling of a label -> the label, such as {"yes": "Yes"}.
 
     Returns:
-        One label per column of scores; None unless some column of answers gives distinct labels.
+        K labels. None if there is no column of answers, or if its answers lead to equal labels.
     """
     score_table = _read_numbers(roles.scores[0], contents)
     if score_table is None:
@@ -320,13 +321,14 @@ def _name_by_answers(
     predicted = score_table.argmax(axis=1).tolist()
     candidates = contents.list_classes(roles.list_unused())
     for name in _find_predicted_columns(roles, candidates, contents):
+        # Counts of the answers in the rows in which each score is the largest.
         counts_by_class: list[Counter[str]] = [Counter() for _ in range(n_classes)]
         for class_number, cell in zip(predicted, contents.get_cells(name), strict=True):
             answer = label_by_word.get(fold_name(str(cell)), "")
             counts_by_class[class_number][answer] += 1
         classes = []
         for counts in counts_by_class:
-            # A class that is never predicted has no answers.
+            # `most_common(1)` is empty for a score that is never the largest.
             for answer, _ in counts.most_common(1):
                 classes.append(answer)
         if all(classes) and len(set(classes)) == n_classes:
@@ -337,12 +339,13 @@ def _name_by_answers(
 def _find_predicted_columns(
     roles: PredictionRoles, candidates: Sequence[str], contents: Contents
 ) -> list[str]:
-    """Return the columns of classes that follow from the largest score, and so hold answers, not labels.
+    """Return the columns whose values are determined by the largest score, so that they are answers.
 
     Args:
-        roles: The roles found so far.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+            Without exactly one group of scores, the result is empty.
         candidates: Columns of classes.
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
     """
     if len(roles.scores) != 1:
         return []
@@ -358,11 +361,14 @@ def _find_predicted_columns(
 
 
 def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, Any] | None:
-    """Return (n, K) the sampled scores of K columns with one class each; None for other columns.
+    """Return (n, K) the scores of K classes in a sample of n rows.
 
     Args:
-        scores: The columns, of which a single one may hold lists.
-        contents: Summaries of the cells of each column.
+        scores: The columns: one per class, or a single one of lists.
+        contents: Column -> the summary of its cells.
+
+    Returns:
+        The scores; None if they are in a single column, or if a cell is not a number.
     """
     columns = []
     for name in scores.columns:
@@ -376,13 +382,13 @@ def _read_numbers(scores: ScoreColumns, contents: Contents) -> np.ndarray[Any, A
 
 
 def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
-    """Return the share of rows whose cell is the most frequent value of its group.
+    """Return the share of rows whose value is the most frequent one of their group.
 
-    1.0 means that the group determines the cell.
+    A share of 1.0 means that the group determines the value.
 
     Args:
-        groups: The group of each row, such as the predicted class.
-        cells: The value of each row.
+        groups: (n,) groups of the rows, such as their predicted classes.
+        cells: (n,) values of the rows.
     """
     counts_by_group: dict[Any, Counter[Any]] = {}
     for group, cell in zip(groups, cells, strict=True):
@@ -391,7 +397,7 @@ def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
     n_frequent = 0
     for counts in counts_by_group.values():
         n_frequent += max(counts.values())
-    # Avoid a division by zero for a table without rows.
+    # A table without rows would lead to a division by zero.
     return n_frequent / max(1, len(cells))
 
 
@@ -399,21 +405,22 @@ def _measure_purity(groups: Sequence[Any], cells: Sequence[Any]) -> float:
 
 
 def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only unused column of classes that can be the labels of scores or answers.
+    """Choose the only unused column of classes that may be the labels of scores or answers.
 
     Args:
-        roles: The roles found so far, with scores, answers or a confidence.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far (for each role, the columns that may have it), with scores, answers
+            or a confidence.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with the labels; unchanged if no column fits, or several.
+        The roles with the labels added; unchanged if no column fits, or if several do.
     """
     candidates = contents.list_classes(roles.list_unused())
     if roles.answers:
         candidates = _list_similar_columns(contents, candidates, roles.answers[0])
     if len(candidates) > 1:
         candidates = _drop_predicted_columns(roles, contents, candidates)
-    # A heading such as "airline_sentiment_gold" may settle it.
+    # Of several columns, one may have a heading such as "airline_sentiment_gold".
     if len(candidates) > 1:
         candidates = list_ending_columns(candidates, LABEL_HEADINGS)
     if len(candidates) != 1:
@@ -427,7 +434,13 @@ def _propose_labels(roles: PredictionRoles, contents: Contents) -> PredictionRol
 
 
 def _list_similar_columns(contents: Contents, candidates: Sequence[str], name: str) -> list[str]:
-    """Return the candidates that share at least half of their values with a column."""
+    """Select the candidates that have the same values as a column; see `have_same_values`.
+
+    Args:
+        contents: Column -> the summary of its cells.
+        candidates: The columns to select from.
+        name: The column to compare with.
+    """
     cells = contents.get_cells(name)
     columns = []
     for candidate in candidates:
@@ -439,20 +452,20 @@ def _list_similar_columns(contents: Contents, candidates: Sequence[str], name: s
 def _drop_predicted_columns(
     roles: PredictionRoles, contents: Contents, candidates: Sequence[str]
 ) -> list[str]:
-    """Narrow the candidates for labels by what the scores predict.
+    """Remove the columns that the largest score determines, which are answers, from candidates for labels.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
         candidates: Columns of classes that may be the labels.
 
     Returns:
-        The candidates without the columns that the largest score determines, which are answers; the
-        one with the values of these answers, if there is exactly one.
+        The remaining candidates, or only the one that has the same values as these answers. If all
+        candidates are determined, they may be correct answers as well as labels, and all remain.
     """
     predicted_columns = _find_predicted_columns(roles, candidates, contents)
     remaining = [name for name in candidates if name not in predicted_columns]
-    # If the scores are always correct, they determine the labels as well.
+    # If all predictions are correct, the scores determine the labels as well.
     if not remaining:
         remaining = list(candidates)
     for name in predicted_columns:
@@ -463,29 +476,29 @@ def _drop_predicted_columns(
 
 
 def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only two columns that share their classes and agree more often than by chance.
+    """Choose the only two columns that have the same classes and agree more often than by chance.
 
-    The earlier column becomes the labels; the accuracy is the same either way.
+    The first column is used as the labels. If it were the answers, the accuracy would be the same.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with labels and answers. If several pairs fit, or the pair hardly agrees, its columns
-        become `answer_candidates`, about which the reader asks.
+        The roles with labels and answers added. If several pairs fit, or if the pair agrees too rarely,
+        their columns become `answer_candidates`, and an error asks the user.
     """
     pairs = _list_answer_pairs(roles, contents)
     if not pairs:
         return roles
-    # Three raters, or two systems, cannot be distinguished by their cells.
+    # The columns may be those of several raters or systems, which have the same kind of cells.
     if len(pairs) > 1:
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         return dataclasses.replace(roles, answer_candidates=tuple(names))
     label, answer = pairs[0]
     min_kappa = MIN_KAPPA
     # A column of free texts that begin with one of the two shows that a model wrote it.
-    if _is_read_from_texts(contents, (label, answer)):
+    if _has_texts_with_class(contents, (label, answer)):
         min_kappa = 0.0
     share = measure_agreement(contents.get_cells(label), contents.get_cells(answer), min_kappa)
     # The answers of a poor system may agree with the labels no more often than by chance.
@@ -500,10 +513,15 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
 
 
 def _list_answer_pairs(roles: PredictionRoles, contents: Contents) -> list[tuple[str, str]]:
-    """Return the pairs of unused columns of classes that share their values, in the order of the table."""
+    """Return the pairs of unused columns of classes that have the same values, in the order of the table.
+
+    Args:
+        roles: The roles found so far; columns without a role are considered.
+        contents: Column -> the summary of its cells.
+    """
     candidates = []
     for name in contents.list_classes(roles.list_unused()):
-        # Two flags share their values whatever they mean.
+        # Any two columns of flags have the same values, 0 and 1.
         if contents[name].kind == "text" or contents[name].n_values > 2:
             candidates.append(name)
     pairs = []
@@ -516,13 +534,13 @@ def _list_answer_pairs(roles: PredictionRoles, contents: Contents) -> list[tuple
 def _drop_repeated_fields(
     pairs: Sequence[tuple[str, str]], contents: Contents
 ) -> list[tuple[str, str]]:
-    """Drop the pairs with a field of objects that repeats another column.
+    """Drop the pairs with a field of objects whose cells are a copy of another column.
 
-    Tools may export the label twice, for example as "label" and as "test.label".
+    Some tools export labels twice, for example as "label" and as "test.label".
 
     Args:
         pairs: Pairs of columns.
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
     """
     names = dict.fromkeys(itertools.chain.from_iterable(pairs))
     repeated = set()
@@ -533,10 +551,14 @@ def _drop_repeated_fields(
     return [pair for pair in pairs if repeated.isdisjoint(pair)]
 
 
-def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
-    """Return whether the texts of some column begin with the class in one of the named columns.
+def _has_texts_with_class(contents: Contents, names: Sequence[str]) -> bool:
+    """Return whether the texts of any column begin with the class in one of the named columns.
 
-    A model's answer "Yes, because it rains" next to the class "yes" is an example.
+    For example, a model may have written "Yes, because it rains", from which the class "yes" was read.
+
+    Args:
+        contents: Column -> the summary of its cells.
+        names: Columns of classes.
     """
     for text_column in contents.list_texts(contents):
         texts = contents.get_cells(text_column)
@@ -547,28 +569,28 @@ def _is_read_from_texts(contents: Contents, names: Sequence[str]) -> bool:
 
 
 def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only unused column of classes with the values of the labels as the answers.
+    """Choose the only unused column with the values of the labels as the answers.
 
     Args:
-        roles: The roles found so far, with one column of labels; otherwise nothing is proposed.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+            They are returned unchanged unless there is one column of labels.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with the answers. If several columns fit, they become `answer_candidates`.
+        The roles with the answers added. If several columns fit, they become `answer_candidates`.
     """
-    # Items have further headings for labels, such as "class".
     labels = roles.labels or roles.label_headings
     if len(labels) != 1 or labels[0] not in contents:
         return roles
     label = labels[0]
     unused = roles.list_unused()
-    # A confidence shows that there are answers. Without one, equal values may be an accident, so
-    # that the column also has to agree with the labels.
-    if roles.confident:
+    # A confidence shows that the table has answers. Without one, a column may have the values of the
+    # labels by accident, so that it also has to agree with them.
+    if roles.confidences:
         candidates = _list_similar_columns(contents, contents.list_classes(unused), label)
     else:
         candidates = find_agreeing_columns(contents, label, unused)
-    # A second column may be the answers of another system.
+    # Several columns may be the answers of several systems.
     if len(candidates) != 1:
         return dataclasses.replace(roles, answer_candidates=tuple(candidates))
     role = Role("answers", (candidates[0],), "content", f"it holds the values of {label!r}")
@@ -576,14 +598,15 @@ def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRo
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
-    """Propose the only column of fractions, or of log-probabilities, as the confidence in the answer.
+    """Choose the only column of fractions, or of log-probabilities, as the confidence in the answers.
 
     Args:
-        roles: The roles found so far.
-        contents: Summaries of the cells of each column.
+        roles: The roles found so far (for each role, the columns that may have it), with answers.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The roles with the confidence, as probabilities; unchanged if no column fits, or several.
+        The roles with the confidence added, and with probabilities instead of log-probabilities in
+        `columns`; unchanged if no column fits, or if several do.
     """
     n_classes = 2
     if roles.labels:
@@ -599,7 +622,7 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
             reason = "e to its power are the only fractions from 0 to 1"
         elif not contents[name].has_fractions:
             continue
-        # A confidence is mostly above chance; costs and error rates are smaller.
+        # Most confidences are at least 1 / K for K classes. Costs and error rates are smaller.
         if np.median(numbers) >= 1 / n_classes:
             reason_by_name[name] = reason
     if len(reason_by_name) != 1:
@@ -609,17 +632,17 @@ def _propose_confidence(roles: PredictionRoles, contents: Contents) -> Predictio
     if contents[name].has_log_fractions:
         columns[name] = np.exp(parse_numbers(columns[name], name))
     role = Role("confidence", (name,), "content", reason)
-    return roles.add_proposal(role, confident=[name], columns=columns)
+    return roles.add_proposal(role, confidences=[name], columns=columns)
 
 
 # ---------------------------------------------------------------------------------- fields
 
 
 def _drop_unused_fields(roles: PredictionRoles, fields: Mapping[str, Any]) -> PredictionRoles:
-    """Drop the fields of objects ("output.label") that got no role; their objects are columns anyway.
+    """Drop the columns of fields of objects, such as "output.label", that have no role.
 
     Args:
-        roles: The roles, whose columns include the fields.
+        roles: The roles, with the fields among the columns.
         fields: The fields by their dotted names.
     """
     columns = dict(roles.columns)

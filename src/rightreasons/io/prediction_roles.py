@@ -1,7 +1,7 @@
-"""Which columns of a table of predictions may be the labels, the answers, the scores, the confidence.
+"""Columns of a table of predictions that may be the labels, the answers, the scores, or the confidence.
 
-Options decide, then headings, of which usual_headings.json has the usual ones. `find_named_roles` returns every column
-that may have a role; `prediction_proposals` adds what the cells alone propose, and `predictions` reads the values.
+Options decide first, then usual headings. `find_named_roles` returns every column that may have a role according to
+these; `prediction_proposals` adds columns that are chosen by their cells, and `predictions` reads the values.
 """
 
 from __future__ import annotations
@@ -30,27 +30,30 @@ OPTIONS_BY_ROLE = {
     "scores": ("score_columns",),
     "confidence": ("confidence_column",),
 }
-"""Role -> the options that name its columns; answers are compared by an expression."""
+"""Role -> the options that name its columns. Answers are named in an expression that compares them with labels."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PredictionRoles:
-    """What the columns of a table may hold.
+    """The columns of a table of predictions that may have each role.
+
+    A role is settled if one column may have it. Several columns are reported by an error.
 
     Attributes:
-        columns: Column by name, with a column per class in place of objects of scores by class.
-        source_name: The name of the table, for errors.
+        columns: Columns by their names. A column of objects of scores by class is replaced by a column per class.
+        source_name: Name of the table, for error messages.
         options: Options that name columns.
-        labels: Columns that may be the labels.
-        label_headings: Columns that may be the labels if there are scores: items have further names for labels.
+        labels: Columns that may be the labels, by headings of predictions such as "gold".
+        label_headings: `labels`, or if there are none columns with a heading of items such as "class", which may be the
+            labels if there are scores.
         answers: Columns that may be the model's answers.
-        confident: Columns that may be the confidence in the answer.
-        correct: Columns that may say whether the answer is correct.
-        scores: Columns that may be the scores.
-        label_columns: Columns of P(label) whose headings are the labels, by headings that say so.
-        proposals: Roles that only the cells of columns proposed.
-        answer_candidates: Columns of which each may be the answers of a system, if no single one can be taken.
-        objects: Column of one class -> the column of objects that it was made from.
+        confidences: Columns that may be the confidence in the answer.
+        correct: Columns that may show whether the answer is correct.
+        scores: Columns that may be the scores, in groups of one column per class.
+        label_columns: Columns of scores whose headings are the labels themselves, such as "good" and "bad".
+        proposals: Roles whose columns were chosen by their cells.
+        answer_candidates: Columns that may each be the answers of a system, if no single one was chosen.
+        objects: Column of scores of one class -> the column of objects from which it was made.
     """
 
     columns: Columns
@@ -59,7 +62,7 @@ class PredictionRoles:
     labels: list[str]
     label_headings: list[str]
     answers: list[str]
-    confident: list[str]
+    confidences: list[str]
     correct: list[str]
     scores: list[ScoreColumns]
     label_columns: Columns
@@ -69,12 +72,12 @@ class PredictionRoles:
 
     @property
     def is_scored(self) -> bool:
-        """Whether there are scores."""
+        """Whether columns may be scores, or an option names some."""
         return bool(self.scores) or self.options.score_columns is not None
 
     @property
     def doubts(self) -> list[str]:
-        """A sentence about each role that only the cells of columns suggest, with the option that names it."""
+        """A sentence on each role whose columns were chosen by their cells, with the option that names others."""
         sentences = []
         for role in self.proposals:
             options = OPTIONS_BY_ROLE[role.name]
@@ -82,54 +85,59 @@ class PredictionRoles:
         return sentences
 
     def is_proposed(self, name: str) -> bool:
-        """Return whether only the cells of a column propose that it is one of answers, labels, …."""
+        """Return whether the columns of a role, such as "answers", were chosen by their cells."""
         return any(name in role.name for role in self.proposals)
 
     def add_proposal(self, role: Role, **changes: Any) -> PredictionRoles:
-        """Return the roles with one that only the cells of columns propose."""
+        """Return the roles with another one whose columns were chosen by their cells.
+
+        Args:
+            role: The role.
+            **changes: New values of other fields, such as `labels`.
+        """
         return dataclasses.replace(self, proposals=(*self.proposals, role), **changes)
 
     def list_unused(self) -> list[str]:
         """Return the columns that have no role, in the order of the table."""
-        used = {*self.labels, *self.answers, *self.confident, *self.correct}
+        used = {*self.labels, *self.answers, *self.confidences, *self.correct}
         for scores in self.scores:
             used.update(scores.columns)
         return [name for name in self.columns if name not in used]
 
     def describe(self, columns_by_role: Mapping[str, tuple[str, ...]]) -> tuple[Role, ...]:
-        """Return the roles of the columns that were read, with the reasons."""
+        """Return the roles of the columns that were read, with the reasons.
+
+        Args:
+            columns_by_role: Role, such as "scores" -> the columns that were read.
+        """
         roles = []
         for name, columns in columns_by_role.items():
             roles.append(self._describe_role(name, columns))
         return tuple(roles)
 
     def _describe_role(self, name: str, columns: tuple[str, ...]) -> Role:
-        """Return a role with the reason why its columns have it.
+        """Return a role with the reason: the cells, an option, or the heading.
 
         Args:
             name: The name of the role.
-            columns: The columns that were read for it.
+            columns: The columns that were read.
         """
-        # A column of one class was made from a column of objects, which the user knows.
+        # The user does not know the columns that were made from a column of objects.
         original_columns = [self.objects.get(column, column) for column in columns]
-        sources = tuple(dict.fromkeys(original_columns))
+        original_columns = list(dict.fromkeys(original_columns))
         for role in self.proposals:
-            # Correctness is read from two columns, of which only one may have been proposed.
-            if set(role.columns) <= set(sources):
-                return dataclasses.replace(role, name=name, columns=sources)
-        if sources[0] in self._list_named():
-            return Role(name, sources, "option", "named by an option")
-        # Roles that neither the cells nor an option decide come from headings.
-        return Role(name, sources, "heading", "by its heading")
-
-    def _list_named(self) -> list[str | None]:
-        """Return the columns that options name."""
-        return [
+            # Correctness is read from two columns, of which only one may have been chosen by its cells.
+            if set(role.columns) <= set(original_columns):
+                return dataclasses.replace(role, name=name, columns=tuple(original_columns))
+        named_columns = [
             self.options.label_column,
             self.options.confidence_column,
             self.options.correct_column,
             *(parse_names(self.options.score_columns) or ()),
         ]
+        if original_columns[0] in named_columns:
+            return Role(name, tuple(original_columns), "option", "named by an option")
+        return Role(name, tuple(original_columns), "heading", "by its heading")
 
 
 def find_named_roles(
@@ -138,20 +146,21 @@ def find_named_roles(
     """Find which columns may be labels, answers, scores or a confidence, by options and headings.
 
     Args:
-        columns: Column by name.
-        source_name: The name of the table, for errors.
+        columns: Columns by their names.
+        source_name: Name of the table, for error messages.
         options: Options that name columns.
 
     Returns:
-        All candidates for each role. Columns of objects by class are replaced by a column per class.
+        All columns that may have each role. A column of objects of scores by class, such as
+        {"up": 0.7, "down": 0.3}, is replaced by a column per class.
     """
     columns, options = spread_class_objects(columns, options)
     answers = _list_answer_columns(columns)
     correct = list_role_columns(columns, "correct", options.correct_column)
     labels = list_role_columns(columns, "label", options.label_column)
     label_headings = labels
-    # Items have further headings for labels, such as "class", which count if nothing else can be
-    # compared with the predictions.
+    # Headings such as "class", which are usual for labels of items, are used if there is nothing else
+    # with which predictions can be compared.
     if not labels and not correct:
         label_headings = [name for name in columns if make_heading_key(name) in LABEL_HEADINGS]
 
@@ -159,12 +168,12 @@ def find_named_roles(
     for name in (*label_headings, *answers):
         unused.pop(name, None)
     scores = list_score_columns(unused)
-    # Columns whose headings are the labels ("good", "bad") are scores if they add up to 1.
+    # Columns whose headings are the labels, such as "good" and "bad", may be scores as well.
     label_columns: Columns = {}
     if not scores and len(label_headings) == 1 and label_headings[0] in columns:
         label_columns = find_label_columns(unused, columns[label_headings[0]])
         scores = list_score_columns(label_columns)
-    # Scores need labels, so that the headings of items count for these as well.
+    # Scores need labels, so that headings of items are used for them as well.
     if scores or options.score_columns:
         labels = label_headings
     return PredictionRoles(
@@ -174,7 +183,7 @@ def find_named_roles(
         labels=labels,
         label_headings=label_headings,
         answers=answers,
-        confident=list_role_columns(columns, "confidence", options.confidence_column),
+        confidences=list_role_columns(columns, "confidence", options.confidence_column),
         correct=correct,
         scores=scores,
         label_columns=label_columns,
@@ -182,10 +191,13 @@ def find_named_roles(
 
 
 def _list_answer_columns(columns: Columns) -> list[str]:
-    """Return the columns that may be a model's answers by their headings.
+    """Return the columns that may be a model's answers according to their headings.
 
-    A column "predictions" counts if it holds answers, because scores have this heading as well. Next
-    to another column of answers, one that holds fractions is the confidence in them.
+    The heading "predictions" is used for scores as well, so that the column also has to contain answers. If
+    several columns have headings of answers, those that do not contain answers are left out.
+
+    Args:
+        columns: Columns by their names.
     """
     names = list_role_columns(columns, "answer")
     for name in columns:
@@ -197,5 +209,5 @@ def _list_answer_columns(columns: Columns) -> list[str]:
     for name in names:
         if are_answers(columns[name]):
             answer_names.append(name)
-    # If none holds answers, the error about them names all of them.
+    # If no column contains answers, an error will name all of them.
     return answer_names or names

@@ -1,14 +1,14 @@
-"""Finds a model's predictions in the columns of a user's file: class scores and labels, or confidence and correctness.
+"""Reads a model's predictions from the columns of a file: class scores and labels, or confidence and correctness.
 
-The names of the columns say what they are, or options do; where neither does, their cells propose it:
+Options or usual headings identify the columns; otherwise they are chosen by their cells:
 
-- scores: one column of a usual name with a list of scores per item (or P(class 1)), or one column per class, such as
+- scores: one column with a list of scores per item (or P(class 1)), or one column per class, such as
   `p_negative, p_positive` or `logit0, logit1, logit2`;
-- labels: names or numbers of the classes, resolved by `resolve_labels`;
-- confidence in the given answer, with a column that says whether it was correct, or with the answer and the label.
-  Scores, if there are any, come first.
+- labels: names or numbers of the classes, matched by `resolve_labels`;
+- confidence in the given answer, with a column of correctness, or with the answer and the label. If there are scores as
+  well, these are read.
 
-usual_headings.json has the usual names of each. `read_predictions` is the entry point.
+`usual_headings.json` lists the usual headings. `read_predictions` is the entry point.
 """
 
 from __future__ import annotations
@@ -70,40 +70,41 @@ from rightreasons.io.scores.score_tables import Scores, ScoreTable, read_scores
 from rightreasons.io.scores.typed_values import is_answer, iterate_distinct, to_typed_values
 
 MIN_CONFIDENCE = 0.5
-"""P(class 1) that is never smaller is the confidence in the given answer."""
+"""Minimum confidence in the given answer of two classes; P(class 1) may be smaller."""
 
 MAX_INTEGER = 2**63
-"""Larger whole numbers are no numbers of classes."""
+"""Upper limit of whole numbers that are answers, as numbers of classes."""
 
 
 @accept_options_as_keywords(PredictionOptions)
 def read_predictions(
     path: Any, *, answers_alone: bool = False, options: PredictionOptions
 ) -> Predictions:
-    """Read a file of predictions in the format of its suffix, or a table of them.
+    """Read a file of predictions in the format of its suffix, or a table of predictions.
 
     Args:
-        path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
-        answers_alone: Whether answers that have neither scores nor a confidence will do; see `read_graded_answers`.
+        path: Anything that `as_table` accepts, or a data.yaml of `rightreasons look`.
+        answers_alone: Whether answers without scores and confidences are accepted; see `read_graded_answers`.
         options: The fields of `PredictionOptions`, each of which may be given as a keyword:
-            - label_column: The column of the labels; None to go by its heading. As the other columns that are
-              named, it may be a field (`output.label`) or an expression over columns.
-            - label_names: The names of the classes in the order of their numbers, matched with those that the columns
-              of scores have; or a new name for each label, as "old=new".
-            - first_label: The number of the first class if labels are numbers, 0 or 1; None to find out.
+            - label_column: The column of the labels; None for a column with a usual heading. Like all columns
+              that are named, it may be a field (`output.label`) or an expression over columns.
+            - label_names: The names of the classes in the order of their numbers, which are matched with the names in
+              the headings of scores; or a new name for each label, such as "old=new".
+            - first_label: The number of the first class if labels are numbers, 0 or 1; None to derive it.
             - score_columns, confidence_column, correct_column, scores, log_filter (of a log of a harness).
 
     Returns:
-        The predictions, and the labels or whether each answer was right.
+        The predictions, and the labels or whether each answer is correct.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file does not have the format of its suffix, lacks a column, or leaves open which is meant.
+        ValueError: If the file does not have the format of its suffix, if a column is missing, or if several columns
+            may have a role.
 
     Example:
-        >>> read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
+        >>> predictions = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
         >>> from rightreasons.calibration import calibration_error
-        >>> calibration_error(read.predictions, read.references, kind=read.kind).ece
+        >>> calibration_error(predictions.predictions, predictions.references, kind=predictions.kind).ece
         0.35
     """
     columns, options, source_name = read_columns(path, options)
@@ -113,11 +114,11 @@ def read_predictions(
 @accept_options_as_keywords(ScoreOptions, exclude=("confidence_column", "correct_column"))
 @attach_options("score_columns")
 def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
-    """Read a file or a table of predictions without labels; a label column is ignored.
+    """Read the scores or the answers of a model, without labels.
 
     Args:
-        path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
-            or a text per item. A column `id` is kept.
+        path: Anything that `as_table` accepts, with columns of scores, or one column of answers (a whole number
+            or a string per item). A column `id` is read as well; a column of labels is ignored.
         options: score_columns, scores and log_filter.
 
     Returns:
@@ -128,7 +129,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """
     columns, options, source_name = read_columns(path, options)
     roles = find_prediction_roles(columns, source_name, options.of_predictions())
-    # Of two columns that agree, either may be the answers.
+    # A warning reports columns that were chosen by their cells, such as one of two that agree.
     warn_of_doubts(roles.doubts)
     columns = roles.columns
     if roles.answers and not roles.is_scored:
@@ -141,7 +142,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         answers = _read_answer_column(columns[name], name)
         return ModelAnswers(None, answers, ids=find_ids(columns), unread=unread)
     scores = read_scores(roles)
-    # The examples of a suite are of one number of classes.
+    # All items have the same classes, so the rows must not differ in length.
     if isinstance(scores.table, list):
         raise ValueError(
             f"Expected the same number of scores for each item of {source_name}, but the rows "
@@ -184,20 +185,20 @@ def find_predictions(
     """Find scores and labels, or confidence and correctness, among named columns.
 
     Args:
-        columns: Column by name, in order.
-        source_name: The name of the table, for errors.
-        with_labels: Whether to read the labels; a table without them is then refused.
-        answers_alone: As in `read_predictions`.
-        options: As in `read_predictions`.
+        columns: Columns by their names, in the order of the table.
+        source_name: Name of the table, for error messages.
+        with_labels: Whether to read the labels. If so, a table without labels is refused.
+        answers_alone: Whether answers without scores and confidences are accepted.
+        options: Options that name columns and classes, as in `read_predictions`.
 
     Raises:
-        ValueError: If there is no column of scores or of labels, or more than one.
+        ValueError: If no column, or several, may be the scores, or the labels.
     """
     for option in ("confidence_column", "correct_column", "label_column"):
         name = getattr(options, option)
         if name is not None:
             check_column_name(columns, name, option, source_name)
-    # A log may hold several answers per item.
+    # The columns of a log of sampled answers are reduced to correctness and confidence.
     columns = select_confident_answers(columns, source_name)
     roles = find_prediction_roles(columns, source_name, options)
     warn_of_doubts(roles.doubts)
@@ -206,12 +207,12 @@ def find_predictions(
 
 
 def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: bool) -> Predictions:
-    """Read the predictions in the form that the roles of the columns allow.
+    """Read scores with labels, a confidence with correctness, or only answers, by the roles of the columns.
 
     Args:
-        roles: The columns that may hold labels, answers, scores or a confidence.
-        with_labels: Whether to read labels next to scores.
-        answers_alone: Whether answers will do that have neither scores nor a confidence.
+        roles: The columns that may contain labels, answers, scores or a confidence.
+        with_labels: Whether to read labels in addition to scores.
+        answers_alone: Whether answers without scores and confidences are accepted.
 
     Raises:
         OptionError: If options contradict each other, or columns are missing.
@@ -221,7 +222,7 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
         if answers is not None:
             return answers
     options = roles.options
-    # An option that names a confidence counts more than scores that headings name.
+    # A confidence that an option names is preferred to scores that only headings identify.
     for option in ("confidence_column", "correct_column"):
         if getattr(options, option) is None:
             continue
@@ -231,11 +232,11 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
                 option=("score_columns", option),
             )
         return read_confidence(roles)
-    if roles.confident and not roles.is_scored:
+    if roles.confidences and not roles.is_scored:
         return read_confidence(roles)
     if roles.answer_candidates and not roles.is_scored:
         raise _make_answer_question(roles)
-    # Whether answers are correct says nothing about calibration without a confidence.
+    # Correctness is of no use without a confidence, or scores without labels.
     if with_labels and not roles.labels and roles.correct:
         raise OptionError(
             f"Expected a column with the confidence in each answer of {roles.source_name}, in "
@@ -248,10 +249,10 @@ def _read_roles(roles: PredictionRoles, *, with_labels: bool, answers_alone: boo
 
 
 def _make_answer_question(roles: PredictionRoles) -> OptionError:
-    """Return the error that asks which of several columns holds the answers, or the labels.
+    """Return the error that asks which of several columns is the answers, or the labels.
 
     Args:
-        roles: The roles, with at least one column in `answer_candidates`.
+        roles: The roles, with the columns that may be answers in `answer_candidates`.
     """
     candidates = roles.answer_candidates
     names = format_list(list(map(repr, candidates)))
@@ -281,13 +282,13 @@ def _make_answer_question(roles: PredictionRoles) -> OptionError:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LabelReading:
-    """The labels of a file, as far as options and the columns of scores say what they are.
+    """The labels of a file before they are matched with the scores of classes.
 
     Attributes:
-        column: Their column.
-        location: Where they are, for errors.
-        values: The labels, with the new names that options give them.
-        label_names: The names of the classes by an option or a ClassLabel; None otherwise.
+        column: The column of the labels.
+        location: The column and the table, for error messages.
+        values: (N,) labels, with the new names that an option gives them.
+        label_names: The names of the classes from an option or a ClassLabel; None if there are no such names.
     """
 
     column: str
@@ -308,6 +309,7 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
     """
 
     def find_label_column() -> str | None:
+        """Return the column of labels; None if labels are not requested."""
         if not with_labels:
             return None
         return require_column(
@@ -325,7 +327,7 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
     _check_probabilities(roles, scores)
     if label is None:
         label_names = roles.options.label_names
-        # Entries such as "old=new" rename labels, of which there are none.
+        # Entries such as "old=new" rename labels, and do not name the classes of scores.
         if parse_renamed_labels(label_names):
             label_names = None
         names, table = name_classes(scores.columns, scores.table, label_names, roles.source_name)
@@ -334,25 +336,25 @@ def _read_scores_and_labels(roles: PredictionRoles, *, with_labels: bool) -> Pre
 
 
 def _add_labels(roles: PredictionRoles, scores: Scores, label: str) -> Predictions:
-    """Return the predictions of scores, with each label as the number of a class.
+    """Return scores as predictions, with each label as the number of a class.
 
     Args:
-        roles: The roles, whose options name classes.
-        scores: The scores.
+        roles: The roles, with all columns, and the options `label_names` and `first_label`.
+        scores: The scores, with the columns from which they were read.
         label: The column of the labels.
     """
     reading = _read_labels(roles, label, scores)
     columns = _find_classes_in_headings(reading, scores)
     names, table = name_classes(columns, scores.table, reading.label_names, roles.source_name)
     first_label = roles.options.first_label
-    # transformers counts these from 0.
+    # The labels under this heading are written by transformers, which counts classes from 0.
     if make_heading_key(label) == "label_ids":
         first_label = 0
     has_headings = scores.columns.class_names is not None and reading.label_names is None
     labels, names = match_labels(
         reading.values, reading.location, names, table, first_label, headings=has_headings
     )
-    # Classes that are matched by their numbers may be in another order than the labels.
+    # If classes were matched by number, the scores may have them in another order than the labels.
     doubt = ""
     is_by_number = labels.how == BY_NUMBER or are_numbers(labels.names)
     if is_by_number and isinstance(table, np.ndarray):
@@ -374,13 +376,14 @@ def _add_labels(roles: PredictionRoles, scores: Scores, label: str) -> Predictio
 def _make_predictions(
     roles: PredictionRoles, scores: Scores, table: ScoreTable, names: tuple[str, ...] | None
 ) -> Predictions:
-    """Return the predictions of scores, without labels.
+    """Return scores as predictions, without labels.
 
     Args:
-        roles: The roles of the columns.
-        scores: The scores, with the columns they were read from.
+        roles: The roles, with all columns of the file.
+        scores: The scores, with the columns from which they were read.
         table: The scores in the order of the classes.
-        names: The names of the classes; numbers, or the name of only one class, count as unknown.
+        names: The names of the classes; None if they are unknown. They are dropped if they are numbers, or if
+            there is only one.
     """
     if names is not None and (len(names) == 1 or are_numbers(names)):
         names = None
@@ -399,20 +402,21 @@ def _make_predictions(
 def _check_probabilities(roles: PredictionRoles, scores: Scores) -> None:
     """Check that a single column of scores is P(class 1), and not the confidence in each answer.
 
-    A confidence is never below 0.5 for two classes, whichever of them is the answer.
+    If no score is below 0.5 although the answers are of both classes, the scores are confidences.
 
     Args:
-        roles: The roles; the check needs one column of answers.
+        roles: The roles. The check applies if there is one column of answers, and no option names the
+            scores.
         scores: The scores.
 
     Raises:
-        OptionError: If no score is below 0.5 although the answers name several classes.
+        OptionError: If the scores are confidences.
     """
     if roles.options.score_columns is not None or len(roles.answers) != 1:
         return
     answer = roles.answers[0]
     values = set(map(str, iterate_distinct(roles.columns[answer])))
-    # If all answers are one class, P(class 1) may be high in every row.
+    # If all answers are of one class, P(class 1) may be high in every row.
     if len(values) < 2 or isinstance(scores.table, list) or not is_vector(scores.table):
         return
     if scores.table.min() >= MIN_CONFIDENCE:
@@ -429,9 +433,9 @@ def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelRea
     """Read the labels of a file, and the class names that an option or a ClassLabel gives.
 
     Args:
-        roles: The roles of the columns.
+        roles: The roles, with all columns, and the option `label_names`.
         label: The column of the labels.
-        scores: The scores, whose columns may name the classes as well.
+        scores: The scores. Class names of a ClassLabel are not used if headings of scores name the classes.
     """
     location = f"the column {label!r} of {roles.source_name}"
     label_names: Sequence[str] | None = roles.options.label_names
@@ -443,7 +447,7 @@ def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelRea
         values = rename_values(values, new_names, location)
     if not isinstance(values, NamedLabels):
         return LabelReading(label, location, values, label_names)
-    # The scores of choices, whose number differs between items, have positions and no names.
+    # Lists of scores are those of choices, which have numbers and no names.
     if isinstance(scores.table, list):
         return LabelReading(label, location, values.numbers, label_names)
     class_names = scores.columns.class_names
@@ -453,26 +457,26 @@ def _read_labels(roles: PredictionRoles, label: str, scores: Scores) -> LabelRea
 
 
 def _find_classes_in_headings(reading: LabelReading, scores: Scores) -> ScoreColumns:
-    """Return the columns of scores with the label in each heading, as "good" in "prob of good".
+    """Name the class of each column of scores by the label in its heading, such as "good" in "prob of good".
 
     Args:
         reading: The labels of the file.
-        scores: The scores.
+        scores: The scores, with the columns from which they were read.
 
     Returns:
-        The columns with labels as `class_names`; unchanged if the classes have names already, or if
-        the headings do not contain distinct labels.
+        The columns with labels as `class_names`. They are unchanged if the classes have names that are
+        labels, or from an option, or if the headings do not contain distinct labels.
     """
     columns = scores.columns
     has_class_names = columns.class_names is not None
-    # The user, or the file of labels, named the classes.
+    # An option, or a ClassLabel, names the classes.
     if reading.label_names is not None:
         return columns
     if not has_class_names and not is_vector(scores.table):
         return columns
     label_by_word = list_words(reading.values)
     headings = columns.class_names or columns.columns
-    # If one class name is a label as it stands, all of them are taken as they stand.
+    # If one class name equals a label, no class name is shortened to a label that it contains.
     if has_class_names:
         for heading in headings:
             if fold_name(heading) in label_by_word:
@@ -492,17 +496,18 @@ def list_label_scores(
     """Find the scores of each label of a multi-label file, for audits of one label at a time.
 
     Args:
-        path: As in `read_predictions`.
+        path: Anything that `as_table` accepts, or a data.yaml.
         label_names: The names of the labels in the order of their numbers; None for the names in the
             headings.
-        options: As in `read_predictions`.
+        options: Options that name columns, as in `read_predictions`.
 
     Returns:
-        Label -> the column of its scores, or an expression for it; the kind of the scores, as in
-        `Predictions`; and whether the labels are names of columns, whose order means nothing.
+        A tuple of three: label -> the column or expression of its scores; the kind of the scores
+        ("probabilities", "logits", …), or None; and whether the labels are from headings of columns, so
+        that their order has no meaning.
 
     Raises:
-        ValueError: If there is one score per item.
+        ValueError: If items do not have a score for each of several labels.
     """
     columns, options, source_name = read_columns(path, options)
     predictions = find_predictions(
@@ -518,7 +523,7 @@ def list_label_scores(
     if len(score_columns) > 1:
         classes = tuple(parse_class_column(name)[1] for name in score_columns)
     else:
-        # A column of lists has the score of each class at its position.
+        # In a column of lists, labels are known by the positions of their scores.
         classes = tuple(str(position) for position in range(table.shape[1]))
         lists = quote_column(score_columns[0])
         score_columns = tuple(write_expression(f"{lists}[{position}]") for position in classes)
@@ -526,7 +531,7 @@ def list_label_scores(
         return dict(zip(classes, score_columns, strict=True)), predictions.scores, True
 
     names = check_label_names(label_names)
-    # Numbered columns are in the order of the names already.
+    # Columns that are numbered like the names have the same order.
     order = np.arange(len(classes))
     if parse_label_numbers(classes) is None or len(names) != len(classes):
         order = match_columns(
@@ -540,18 +545,18 @@ def list_label_scores(
 
 
 def _read_answer_column(column: Column, name: str) -> NDArray[np.int64] | list[str]:
-    """Return the answers in a column: a list of texts, or (N,) whole numbers.
+    """Return the answers in a column: a list of strings, or (N,) whole numbers.
 
     Args:
-        column: The cells; texts that write numbers, as in csv files, count as numbers.
-        name: The name of the column, for errors.
+        column: The cells. Strings of numbers, as in csv files, are read as numbers.
+        name: Name of the column, for error messages.
 
     Raises:
-        ValueError: If the cells are neither all texts nor all whole numbers, or if they write lists.
+        ValueError: If the cells are neither all strings nor all whole numbers, or if they are lists in JSON.
     """
     values = to_typed_values(column)
     are_texts = bool(values) and isinstance(values[0], str)
-    # Lists written as texts are scores, and no answers.
+    # Strings that are lists in JSON are scores, and not answers.
     are_lists = are_texts and all(isinstance(parse_cell(value), list) for value in values)
 
     def is_valid(value: Any) -> bool:
@@ -566,5 +571,5 @@ def _read_answer_column(column: Column, name: str) -> NDArray[np.int64] | list[s
     )
     if are_texts:
         return values
-    # This also converts whole numbers that are stored as fractions, such as 2.0.
+    # The values may be floats such as 2.0, which become integers.
     return np.asarray(values, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""The one door of data: `as_table` makes a Dataset, or those of several splits, of anything that holds rows.
+"""Entry point for data: `as_table` makes a Dataset, or a DatasetDict of splits, from any source of rows.
 
-Files are read within limits, see `rightreasons.io.files`; a column of values that no other type of
-Arrow holds together is one of JSON. A data.yaml says where a table is and what its columns mean,
-see `rightreasons.io.descriptions`.
+Files are read with limits on their size, see `rightreasons.io.files`; a column of values without a common
+type of Arrow is stored as JSON. A data.yaml contains the location of a table and the meaning of its
+columns, see `rightreasons.io.descriptions`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from rightreasons.io.options import NO_FORM, FileForm
 from rightreasons.io.row_filters import filter_rows
 
 NAMED_TYPES = (*FILE_TYPES, *SUFFIXES)
-"""Suffixes of files of data, and of descriptions of one."""
+"""Suffixes of files of data, and of descriptions of data."""
 
 MAX_DOWNLOAD_BYTES = 1 << 32
-"""Largest size of a file that is read from an address."""
+"""Maximum size of a file that is downloaded from an address."""
 
 MAX_HUB_ID_CHARACTERS = 200
-"""Number of characters beyond which a name is no id on the hub."""
+"""Maximum number of characters of an id on the hub."""
 
 LABEL_COLUMN = "label"
-"""Name of the column that the labels of a file next to the items get."""
+"""Name of the column for labels from a separate file next to the items."""
 
 
 def as_table(
@@ -58,30 +58,31 @@ def as_table(
     form: FileForm = NO_FORM,
     source_name: str = "",
 ) -> Splits:
-    """Read anything that holds rows, with its columns and their features unchanged.
+    """Read any source of rows as a Dataset, with its columns and their features unchanged.
 
     Args:
         source: A name of the catalog; a file (csv, tsv, jsonl, json, parquet, npz, a log of lm-evaluation-harness or
             inspect_ai), perhaps compressed; its address (https://, hf://, s3://, …); a folder of files or of
             `save_to_disk`; a hub id; a data.yaml of `rightreasons look`. Or in memory: a Dataset in any format, also
             streamed; a DataFrame of pandas or polars; a Table of pyarrow; a list of dictionaries; a dictionary of
-            columns; what a pipeline of transformers or `Trainer.predict` returns; a mapping from split names to any of
-            these.
+            columns; the result of a pipeline of transformers or of `Trainer.predict`; a mapping from split names to
+            any of these.
         config: A configuration of a data set of the catalog or the hub.
         data_dir: The folder of local copies of the catalog's sources.
-        known_issues: As in `load_dataset`, for data sets of the catalog; None corrects them.
+        known_issues: Known issues to correct in a data set of the catalog, as in `load_dataset`; None for those of
+            this package.
         revision: A revision on the hub.
-        form: How a file is to be read if it does not show it itself.
-        source_name: What the source is called in errors; "" for its path.
+        form: Options on how a file is read; each one that is None is inferred from the file.
+        source_name: Name of the source, for error messages; "" for its path.
 
     Returns:
-        A Dataset, or a DatasetDict if there are splits. A column of unlike values is one of JSON: it refuses nothing
-        until it is used.
+        A Dataset, or a DatasetDict if there are splits. A column of values of different types is a column of JSON,
+        which raises no error until it is used.
 
     Raises:
-        TypeError: If it holds no rows.
+        TypeError: If the source has no rows.
         FileNotFoundError: If a path does not exist.
-        ValueError: If a name is unknown, or a file is not of the type that its suffix says.
+        ValueError: If a name is unknown, or if a file does not have the type of its suffix.
 
     Example:
         >>> as_table([{"id": 7, "text": "Fine."}, {"id": "b", "text": "Dull."}])["id"][:]
@@ -112,12 +113,12 @@ def parse_table(text: str, source_name: str) -> datasets.Dataset:
 
     Args:
         text: The text.
-        source_name: What it is called in errors.
+        source_name: Name of the source, for error messages.
 
     Raises:
-        ValueError: If it is empty, or no table.
+        ValueError: If the text is empty, or not a table.
     """
-    # A text that is copied from a file may begin with its byte order mark.
+    # A text that was copied from a file may begin with a byte order mark.
     text = text.strip().removeprefix("\ufeff").lstrip()
     if not text:
         raise ValueError(f"Expected a table of predictions, but {source_name} is empty.")
@@ -125,10 +126,10 @@ def parse_table(text: str, source_name: str) -> datasets.Dataset:
     suffix = ".csv"
     if text.startswith(("[", "{")):
         suffix = ".json"
-    # Cells that are copied from a spreadsheet have tabs between them.
+    # Cells that were copied from a spreadsheet are separated by tabs.
     elif "\t" in first_line:
         suffix = ".tsv"
-    # The readers of files take paths, and find out the separator.
+    # The readers of files need a path.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"pasted{suffix}"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -145,13 +146,13 @@ def _open_source(
     form: FileForm,
     source_name: str,
 ) -> Splits:
-    """Read all rows of a source, which is no data.yaml; see `as_table` for the arguments."""
+    """Read all rows of a source, which is not a data.yaml; see `as_table` for the arguments."""
     if isinstance(source, JoinedFiles):
         return join_files(source, form, as_table)
     if not isinstance(source, (str, os.PathLike)):
         return _open_object(source, form, source_name or "the data set")
     name = os.fspath(source)
-    # A name of the catalog comes first: a folder of that name is "./copa".
+    # A name of the catalog is preferred to a path. A folder with this name can be given as "./copa".
     if name in CATALOG:
         choice = True if known_issues is None else known_issues
         return load_dataset(name, config, data_dir=data_dir, revision=revision, known_issues=choice)
@@ -177,15 +178,14 @@ def _open_object(source: Any, form: FileForm, source_name: str) -> Splits:
 
     Args:
         source: A Dataset, a table of another library, rows, columns, or a mapping of splits.
-        form: How rows that are lists are to be read.
-        source_name: What it is called in errors.
+        form: Options on how rows are read, such as the names of columns for rows that are lists.
+        source_name: Name of the source, for error messages.
 
     Raises:
-        TypeError: If it holds no rows.
+        TypeError: If the object has no rows.
     """
     if isinstance(source, datasets.Dataset):
         return source.with_format(None)
-    # A stream is read to its end.
     if isinstance(source, datasets.IterableDataset):
         rows = list(source.with_format(None))
         return datasets.Dataset.from_list(rows, features=source.features)
@@ -201,8 +201,11 @@ def _open_object(source: Any, form: FileForm, source_name: str) -> Splits:
 def _has_splits(source: Any) -> bool:
     """Return whether an object maps names of splits to tables, rather than headings to columns.
 
-    A list of rows may also be a column of objects; it is taken for a table if its key is the name of a
-    split, such as "train".
+    A list of rows may also be a column of objects. It counts as a table if its key is the name of a split,
+    such as "train".
+
+    Args:
+        source: Any object.
     """
     if not isinstance(source, Mapping) or not source:
         return False
@@ -230,22 +233,22 @@ def _has_rows(value: Any) -> bool:
 
 
 def _read_object(source: Any, form: FileForm, source_name: str) -> Parsed:
-    """Make a table of Arrow of rows or columns in memory.
+    """Make a table of Arrow from rows or columns in memory.
 
     Args:
-        source: A table of another library, rows, columns, or what `Trainer.predict` returns.
-        form: How rows that are lists are to be read.
-        source_name: What it is called in errors.
+        source: A table of another library, rows, columns, or the result of `Trainer.predict`.
+        form: Options on how rows are read, such as the names of columns for rows that are lists.
+        source_name: Name of the source, for error messages.
 
     Returns:
         The table, or the tables of splits.
 
     Raises:
-        TypeError: If an object has neither rows nor columns.
+        TypeError: If the object has neither rows nor columns.
     """
     if hasattr(source, "predictions") and hasattr(source, "label_ids"):
         source = _get_trainer_columns(source)
-    # A tensor has an attribute "columns" as well, but no names of columns.
+    # A tensor has an attribute "columns" as well, but it does not contain names of columns.
     table = None if is_tensor(source) else read_columns(source)
     if table is not None:
         headings, columns = table
@@ -259,7 +262,7 @@ def _read_object(source: Any, form: FileForm, source_name: str) -> Parsed:
             "Expected a data set by its name, its path or as a table (a DataFrame, a Dataset, "
             f"rows, columns), but got {describe_kind(source)}."
         )
-    # The reader of JSON documents takes plain dictionaries and lists.
+    # The reader of JSON documents needs dictionaries and lists, and no other mappings or tuples.
     rows = []
     for row in source:
         rows.append(dict(row) if isinstance(row, Mapping) else list(row))
@@ -267,9 +270,13 @@ def _read_object(source: Any, form: FileForm, source_name: str) -> Parsed:
 
 
 def _get_trainer_columns(output: Any) -> dict[str, Any]:
-    """Return the columns `logits` and `label_ids` of what `Trainer.predict` of transformers returns."""
+    """Return the columns `logits` and `label_ids` from the result of `Trainer.predict` of transformers.
+
+    Args:
+        output: The result, with the attributes `predictions` and `label_ids`.
+    """
     logits = output.predictions
-    # Models may return hidden states after the logits.
+    # Some models return further outputs, such as hidden states, after the logits.
     if isinstance(logits, tuple):
         logits = logits[0]
     columns = {"logits": logits}
@@ -289,7 +296,7 @@ def _open_file(path: Path, form: FileForm, source_name: str) -> Splits:
 
 
 def _make_splits(parsed: Parsed, source_name: str) -> Splits:
-    """Make a Dataset of a table, or those of several splits."""
+    """Make a Dataset of a table, or a DatasetDict of the tables of splits."""
     if not isinstance(parsed, dict):
         return make_dataset(parsed, source_name)
     parts = {}
@@ -299,12 +306,15 @@ def _make_splits(parsed: Parsed, source_name: str) -> Splits:
 
 
 def find_label_file(path: Path) -> Path | None:
-    """Return the file of labels that belongs to a file of items: `dev-labels.lst` to `dev.jsonl`.
+    """Return the file of labels next to a file of items, such as `dev-labels.lst` for `dev.jsonl`.
 
-    This is how AI2 releases aNLI, PIQA and SocialIQA: one label per line, in the order of the items.
+    AI2 releases aNLI, PIQA and SocialIQA in this format, with a label per line in the order of the items.
+
+    Args:
+        path: The file of the items.
 
     Returns:
-        The file, or None if there is none.
+        The file of labels; None if there is no such file.
     """
     if path.suffix != ".jsonl":
         return None
@@ -313,14 +323,14 @@ def find_label_file(path: Path) -> Path | None:
 
 
 def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
-    """Add the labels in the file next to a file of items as the column `label`; see `find_label_file`.
+    """Add the labels from the file next to a file of items as the column `label`; see `find_label_file`.
 
     Args:
-        table: The items; they are returned unchanged without such a file, or with labels of their own.
+        table: The items. They are returned unchanged if there is no such file, or if they have labels.
         path: The file of the items.
 
     Raises:
-        ValueError: If there is not one label per item.
+        ValueError: If the number of labels differs from the number of items.
     """
     file = find_label_file(path)
     if file is None or LABEL_COLUMN in table.column_names:
@@ -331,7 +341,7 @@ def _add_labels_of_other_file(table: pa.Table, path: Path) -> pa.Table:
             f"Expected a label in {file} for each of the {table.num_rows:,} items of "
             f"{path.name}, but got {len(labels):,} labels."
         )
-    # Labels are numbers of choices, with -1 for none, or else words.
+    # Labels are words, or numbers of choices with -1 for an item without a label.
     if all(label.removeprefix("-").isdecimal() for label in labels):
         labels = list(map(int, labels))
     return table.append_column(LABEL_COLUMN, pa.array(labels))
@@ -348,7 +358,7 @@ def _download(address: str) -> Iterator[Path]:
         The downloaded file, which exists as long as the block runs.
 
     Raises:
-        ValueError: If it cannot be read, or is larger than `MAX_DOWNLOAD_BYTES`.
+        ValueError: If the file cannot be read, or is larger than `MAX_DOWNLOAD_BYTES`.
     """
     import fsspec
 
@@ -357,13 +367,13 @@ def _download(address: str) -> Iterator[Path]:
         path = Path(folder) / name
         try:
             with fsspec.open(address, "rb") as stream, path.open("wb") as target:
-                # Stop after the block that exceeds the limit.
+                # The loop stops after the block that exceeds the limit.
                 while target.tell() <= MAX_DOWNLOAD_BYTES:
                     block = stream.read(BLOCK_BYTES)
                     if not block:
                         break
                     target.write(block)
-        # Each protocol has its own errors.
+        # Each protocol raises its own types of errors.
         except Exception as error:
             raise ValueError(
                 f"Expected a file at {address}, but it cannot be read: {short_reason(error)}."
@@ -385,8 +395,8 @@ def _load_from_hub(name: str, config: str | None, revision: str | None) -> Split
         revision: The revision; None for the latest one.
 
     Raises:
-        FileNotFoundError: If the name looks like the path of a file, which does not exist.
-        ValueError: If there is no such data set, or it cannot be read.
+        FileNotFoundError: If the name looks like a path, which does not exist.
+        ValueError: If the hub has no such data set, or if it cannot be read.
     """
     is_path = name.startswith((".", "/", "~")) or get_data_type(name) in NAMED_TYPES
     if is_path or name.count("/") > 1 or len(name) > MAX_HUB_ID_CHARACTERS:
@@ -394,7 +404,7 @@ def _load_from_hub(name: str, config: str | None, revision: str | None) -> Split
             f"Expected a data set at {name[:MAX_HUB_ID_CHARACTERS]}, but there is no such file or "
             "folder."
         )
-    # Without a network, a data set that was loaded before is in the cache.
+    # Without a network, a data set may be in the cache.
     use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)

@@ -1,4 +1,4 @@
-"""What would be read of a table: which column is what, which value is which class by what rule, what is doubtful."""
+"""How a table would be read: the role of each column, the class of each label with the rule, and doubts."""
 
 from __future__ import annotations
 
@@ -70,38 +70,43 @@ from rightreasons.io.proposals.answer_columns import (
 from rightreasons.io.proposals.nested_fields import spread_fields
 from rightreasons.io.reading import as_table
 from rightreasons.io.roles import Role, Roles, add_role_columns, describe_columns_and_fields
-from rightreasons.io.row_checks import RowDoubt, RowTable, check_rows, describe_unused_columns
+from rightreasons.io.row_checks import (
+    Outcomes,
+    RowDoubt,
+    RowTable,
+    check_rows,
+    describe_unused_columns,
+)
 from rightreasons.io.row_tables import judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
 from rightreasons.io.scores.results import Predictions
 
 KINDS = ("classification", "multiple_choice", "question_answering", "predictions")
-"""What a table may hold."""
+"""Kinds of tables: items of one of three tasks, or predictions of a model."""
 
 MAX_ITEMS = 3
-"""Number of items that are shown."""
+"""Maximum number of items that are displayed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Resolution(Result):
-    """What would be read of a table.
+    """How a table would be read.
 
     Attributes:
         kind: "predictions", "multiple_choice", "classification" or "question_answering".
         splits: Name of a split -> number of rows.
-        columns: What is read -> the columns that it is read from.
-        roles: The roles of these columns, with the reason and the column that comes second.
-        mapping: The mapping table: every value of the labels with its count, its class, and the rule by which it was matched.
-        label_names: The names of the classes; () if there are none.
-        items: The first items, as they are read; the first rows, as they are, if it cannot be read.
-        doubts: What a person should look at, in sentences; the first one says why the table cannot be read, if it
-            cannot.
-        readable: Whether it can be read.
-        row_doubts: What the checks of the rows found; see `check_rows`.
-        unused: The columns of few values that are not used, with their counts, in a sentence; "" for none.
-        comparison: The expression that compares the answers with the labels, if only their cells propose which columns
-            they are; "" otherwise.
-        has_confidence: Whether predictions have scores or a confidence, and are not answers alone.
+        columns: Role, such as "text", "label" or "scores" -> the columns that have it.
+        roles: The roles again, each with the reason and the column that comes second.
+        mapping: A row for every value of the labels, with its count, its class, and the rule by which it was matched.
+        label_names: The names of the classes; empty if there are none.
+        items: The first items as they would be read; the first rows unchanged if the table cannot be read.
+        doubts: Sentences on what a person should check. If the table cannot be read, the first one is the reason.
+        readable: Whether the table can be read.
+        row_doubts: Doubts from the checks of the rows; see `check_rows`.
+        unused: A sentence with the unused columns that have few values, and their counts; "" if there are none.
+        comparison: The expression that compares answers with labels, such as "{{ pred == gold }}", if both columns
+            were chosen by their cells; "" otherwise.
+        has_confidence: Whether predictions have scores or a confidence; False if they are only answers.
     """
 
     kind: str
@@ -120,25 +125,28 @@ class Resolution(Result):
 
 
 def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
-    """Describe how a table would be read, and what is doubtful about it, without failing on doubt.
+    """Describe how a table would be read, with doubts instead of errors if something is ambiguous.
 
     Args:
-        table: Anything that `as_table` takes, or a data.yaml.
-        label_names: The names of the classes in the order of their numbers, or new names as "old=new".
+        table: Anything that `as_table` accepts, or a data.yaml.
+        label_names: The names of the classes in the order of their numbers, or new names such as "old=new";
+            None for those in the data.
 
     Returns:
         The kind of the table, its columns by role, the class of each label, the first items, and doubts.
 
     Raises:
-        TypeError: As `as_table`.
-        FileNotFoundError: As `as_table`.
-        ValueError: As `as_table`, if there is no table at all, or if a data.yaml names an unknown task.
+        TypeError: If the source has no rows.
+        FileNotFoundError: If a path does not exist.
+        ValueError: If the source is not a table at all, or if a data.yaml names an unknown task.
 
     Example:
-        >>> found = resolve({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": [0, 1]})
-        >>> found.kind, found.columns["scores"], [(row.value, row.label, row.rule) for row in found.mapping]
-        ('predictions', ('p_no', 'p_yes'), [('0', 'no', 'by number, as the names of the columns say it'), \
-('1', 'yes', 'by number, as the names of the columns say it')])
+        >>> resolution = resolve({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": [0, 1]})
+        >>> resolution.kind, resolution.columns["scores"]
+        ('predictions', ('p_no', 'p_yes'))
+        >>> [(row.value, row.label, row.rule) for row in resolution.mapping]
+        [('0', 'no', 'by number, as the names of the columns say it'), \
+('1', 'yes', 'by number, as the names of the columns say it')]
         >>> resolve({"text": ["Fine.", "Dull."], "label": ["up", "down"]}).label_names
         ('down', 'up')
     """
@@ -149,7 +157,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         resolution = _resolve(description)
-    # What a reader warns about may be among the doubts already.
+    # Warnings of the readers are doubts as well. A dictionary drops those that repeat a doubt.
     doubts = dict.fromkeys(resolution.doubts)
     for record in records:
         doubts[str(record.message)] = None
@@ -164,8 +172,11 @@ def _resolve(description: Description) -> Resolution:
     """
     table_name = name_source(description)
     opened = as_table(description, source_name=table_name)
-    parts = _name_parts(opened)
-    # Fields and expressions that options name are columns as well.
+    if isinstance(opened, datasets.Dataset):
+        parts = {"": opened}
+    else:
+        parts = dict(opened)
+    # Options may name fields of objects and expressions, which become columns.
     names = list_named_columns(description.complete(PredictionOptions()))
     first_table = next(iter(parts.values()))
     columns = get_columns(add_nested_columns(first_table, names), table_name)
@@ -176,115 +187,134 @@ def _resolve(description: Description) -> Resolution:
     if "" in parts:
         default_split = getattr(opened, "split", None) or tables.ONLY_SPLIT
         parts = {str(default_split): parts[""]}
-    splits = {name: len(table) for name, table in parts.items()}
+
     try:
-        fields = _read_kind(kind, description, columns, parts, table_name)
+        resolution, outcomes = _read_table(kind, description, columns, parts, table_name)
     except (TypeError, ValueError) as error:
-        doubts = [str(error)]
-        remedy = _describe_textless_table(kind, columns)
-        if remedy:
-            doubts.append(remedy)
+        reasons = [str(error)]
+        if kind == "classification" and not _has_texts(columns):
+            reasons.append(
+                "No column holds texts. If the table holds answers or scores of a model, set `kind` to "
+                "predictions."
+            )
         return Resolution(
-            kind, splits, items=_list_rows(columns), doubts=tuple(doubts), readable=False
+            kind=kind,
+            splits=_count_rows(parts),
+            items=_list_rows(columns),
+            doubts=tuple(reasons),
+            readable=False,
         )
-    fields = {"splits": splits, **fields}
-    fields["columns"] = {name: names for name, names in fields["columns"].items() if names}
-    fields["doubts"] = (
-        *fields.get("doubts", ()),
-        *_describe_other_kind(kind, description, columns, fields, table_name),
-        *_describe_unlabeled_rows(fields.get("mapping", ())),
+
+    doubts = list(resolution.doubts)
+    # A user who names the kind needs no hint at another one.
+    if "kind" not in description.settings:
+        doubts += _describe_other_kind(resolution, columns, table_name)
+    doubts += _describe_unlabeled_rows(resolution.mapping)
+    resolution = dataclasses.replace(
+        resolution,
+        splits=resolution.splits or _count_rows(parts),
+        columns={name: names for name, names in resolution.columns.items() if names},
+        doubts=tuple(doubts),
     )
-    rows = make_row_table(parts, fields["columns"], fields.pop("outcomes", None))
-    # Questions repeat their context, and have several right answers: both look like faults of rows.
-    if kind != "question_answering":
-        settled = description.complete(LookOptions()).settled_checks
-        fields["row_doubts"] = tuple(check_rows(rows, settled))
-    fields["unused"] = _describe_unused(rows, fields.get("roles", ()))
-    return Resolution(kind=kind, **fields)
+    return _add_row_doubts(resolution, description, parts, outcomes)
 
 
-def _read_kind(
+def _read_table(
     kind: str, description: Description, columns: Columns, parts: tables.Parts, table_name: str
-) -> dict[str, Any]:
-    """Read a table as one of its kind, and return the fields of its `Resolution`.
+) -> tuple[Resolution, Outcomes | None]:
+    """Read a table with the reader of its kind.
 
     Args:
         kind: One of `KINDS`.
         description: The source, with the settings of its data.yaml.
-        columns: The columns of the first split.
-        parts: The table of each split.
-        table_name: What the table is called, for errors.
+        columns: The columns of the first split by their names.
+        parts: Name of a split -> its table.
+        table_name: Name of the table, for error messages.
 
     Returns:
-        Fields by name, `columns` always, and `outcomes` for predictions.
+        How the table was read, and which predictions are correct; None for items, and for predictions
+        without labels.
 
     Raises:
-        TypeError: If a cell has another type than its column needs.
-        ValueError: If the table cannot be read as that kind.
+        TypeError: If a cell does not have the type of its column.
+        ValueError: If the table cannot be read as one of this kind.
     """
     if kind == "predictions":
         return _read_predictions(description, columns, table_name)
     if kind == "multiple_choice":
-        return _read_choices(description, parts, table_name)
+        return _read_choices(description, parts, table_name), None
     if kind == "question_answering":
-        return _read_questions(description, parts, table_name)
-    return _read_texts(description, parts, table_name)
+        return _read_questions(description, parts), None
+    return _read_texts(description, parts, table_name), None
 
 
-def _describe_other_kind(
-    kind: str,
+def _add_row_doubts(
+    resolution: Resolution,
     description: Description,
-    columns: Columns,
-    fields: Mapping[str, Any],
-    table_name: str,
-) -> list[str]:
-    """Return the sentence that names another kind which a table may be; [] if there is none.
+    parts: tables.Parts,
+    outcomes: Outcomes | None,
+) -> Resolution:
+    """Check the rows of a table, and add the doubts and the unused columns to its description.
 
     Args:
-        kind: The kind that was assumed.
-        description: The source; if it says the kind, nothing else is possible.
-        columns: The columns of the first split.
-        fields: What was read, with the roles and columns.
-        table_name: What the table is called, for errors.
+        resolution: How the table was read, with its kind, columns and roles.
+        description: The source, whose data.yaml may list checks that the user settled.
+        parts: Name of a split -> its table.
+        outcomes: Which predictions are correct; None if the table has no predictions.
+    """
+    rows = make_row_table(parts, resolution.columns, outcomes)
+    row_doubts: list[RowDoubt] = []
+    # Questions repeat their context, and have several correct answers. Both look like faults of rows.
+    if resolution.kind != "question_answering":
+        settled = description.complete(LookOptions()).settled_checks
+        row_doubts = check_rows(rows, settled)
+    return dataclasses.replace(
+        resolution,
+        row_doubts=tuple(row_doubts),
+        unused=_describe_unused(rows, resolution.roles),
+    )
+
+
+def _count_rows(parts: tables.Parts) -> dict[str, int]:
+    return {split: len(table) for split, table in parts.items()}
+
+
+def _describe_other_kind(resolution: Resolution, columns: Columns, table_name: str) -> list[str]:
+    """Return a sentence on another kind that a table may have; an empty list if no other kind is likely.
+
+    Predictions with texts may be items for another model, and items without labels may be predictions.
+
+    Args:
+        resolution: How the table was read, with its kind, its columns and their roles.
+        columns: The columns of the first split by their names.
+        table_name: Name of the table, for error messages.
     """
     sentence = ""
-    if "kind" in description.settings:
-        return []
-    if kind == "predictions":
-        sentence = _describe_items(columns, fields.get("roles", ()))
-    elif "label" not in fields["columns"]:
+    if resolution.kind == "predictions":
+        sentence = _describe_items(columns, resolution.roles)
+    elif not resolution.columns.get("label"):
         sentence = _describe_answers(columns, table_name)
     return [sentence] if sentence else []
 
 
-def _describe_textless_table(kind: str, columns: Columns) -> str:
-    """Return the remedy for a table of texts to classify that has no texts; "" for other tables.
-
-    Args:
-        kind: The kind that was assumed.
-        columns: The columns, whose fields may be texts as well.
-    """
-    if kind != "classification":
-        return ""
+def _has_texts(columns: Columns) -> bool:
+    """Return whether a column, or a field of objects in one, contains texts."""
     contents = describe_contents({**columns, **spread_fields(columns, in_lists=True)})
-    if contents.list_texts(contents):
-        return ""
-    return (
-        "No column holds texts. If the table holds answers or scores of a model, set `kind` to "
-        "predictions."
-    )
+    return bool(contents.list_texts(contents))
 
 
 def _describe_answers(columns: Columns, table_name: str) -> str:
-    """Describe which columns of items without labels may be labels and answers; "" for none.
+    """Return a sentence on columns that may be answers of a model; "" if there are no such columns.
+
+    Columns that share their values, as labels and answers do, may be labels and the answers to them.
 
     Args:
-        columns: Column by name.
-        table_name: What the table is called, for errors.
+        columns: Columns of items without labels by their names.
+        table_name: Name of the table, for error messages.
     """
     try:
         roles = find_prediction_roles(columns, table_name, PredictionOptions())
-    # A table that cannot be predictions is no second kind.
+    # The table cannot be read as predictions, so there is nothing to report.
     except ValueError:
         return ""
     if not roles.answer_candidates:
@@ -297,13 +327,14 @@ def _describe_answers(columns: Columns, table_name: str) -> str:
 
 
 def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
-    """Describe that predictions with texts may also be items to ask a model about; "" if they cannot.
-
-    This is possible if only the cells suggest which columns are answers and labels.
+    """Return a sentence on the texts in a table of predictions, which may be items for another model.
 
     Args:
-        columns: Column by name.
+        columns: Columns by their names.
         roles: The roles of the columns that were read.
+
+    Returns:
+        The sentence; "" if there are no texts, or if a heading or an option identifies the answers.
     """
     if not _is_comparison_proposed(roles):
         return ""
@@ -318,38 +349,30 @@ def _describe_items(columns: Columns, roles: Sequence[Role]) -> str:
 
 
 def _is_comparison_proposed(roles: Sequence[Role]) -> bool:
-    """Return whether only the cells suggest which columns show that an answer is correct."""
+    """Return whether the columns that show correctness were chosen by their cells, not by a heading."""
     return any(role.name == "right" and role.source == "content" for role in roles)
 
 
 def _describe_unused(rows: RowTable, roles: Sequence[Role]) -> str:
-    """Describe the columns that are not read, and what they may be; "" if nothing is to be said.
+    """Return sentences on the columns that are not read, and on their possible roles; "" if there are none.
 
     Args:
         rows: The rows, with the roles of their columns.
-        roles: The roles, with the reason for each.
+        roles: The roles, each with its source: "option", "heading" or "content".
     """
     sentences = [describe_unused_columns(rows), describe_answer_columns(rows)]
-    for role in roles:
-        # Labels that no heading names may also say which answers are correct.
-        if role.name == "label" and role.source == "content":
-            sentences.append(describe_confidence_columns(rows))
-            break
+    # Labels that were chosen by their cells may be correctness instead, next to a confidence.
+    if any(role.name == "label" and role.source == "content" for role in roles):
+        sentences.append(describe_confidence_columns(rows))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _name_parts(opened: Any) -> dict[str, datasets.Dataset]:
-    """Return the tables of the splits by their names; "" is that of the only one."""
-    if isinstance(opened, datasets.Dataset):
-        return {"": opened}
-    return dict(opened)
-
-
 def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
-    """Return a sentence about the rows whose value is no label, with their number; [] for none.
+    """Return a sentence with the number of rows without a label; an empty list if all rows have one.
 
     Args:
-        mapping: Every value of the labels, with its count and its class.
+        mapping: Distinct values of the labels, each with its count and the rule by which it was matched:
+            "no label" for values such as "" and "-1".
     """
     unlabeled = [row for row in mapping if row.rule == "no label"]
     if not unlabeled:
@@ -370,27 +393,27 @@ def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
 def _find_kind(
     description: Description, columns: Columns, parts: tables.Parts, table_name: str
 ) -> str:
-    """Decide what a table holds: predictions, multiple choice, questions on a context, or texts.
+    """Return the kind of a table, such as "predictions" or "multiple_choice".
 
-    What the description says comes first, then known columns, then what the cells suggest.
+    The settings of a data.yaml decide first, then the headings of known formats, then the cells.
 
     Args:
         description: The source, with the settings of its data.yaml.
-        columns: The columns of the first split.
-        parts: The table of each split.
-        table_name: What the table is called, for errors.
+        columns: The columns of the first split by their names.
+        parts: Name of a split -> its table.
+        table_name: Name of the table, for error messages.
 
     Returns:
         One of `KINDS`.
 
     Raises:
-        OptionError: If the description names an unknown task.
+        OptionError: If the settings name an unknown task.
     """
     settings = description.settings
     first_table = next(iter(parts.values()))
     if settings.get("kind") == "predictions":
         return "predictions"
-    # SQuAD as it is released, or one question per row.
+    # Either an article per row, as in the files of SQuAD, or a question per row.
     has_paragraphs = tables.find_paragraphs(first_table) is not None
     if has_paragraphs or columns.keys() >= set(tables.EXTRACTIVE_ANSWERS):
         return "question_answering"
@@ -400,15 +423,17 @@ def _find_kind(
         return str(check_one_of(settings["task"], KINDS, "task"))
     if settings.keys() & {"prompt_column", "choices_column"}:
         return "multiple_choice"
+
+    # From here on, the table has items of this kind unless it has predictions.
     form = find_known_form(first_table, settings.get("label_column"))
     item_kind = "multiple_choice"
     if form is None or "text_column" in settings:
         item_kind = "classification"
     if settings.get("kind") == "items":
         return item_kind
-    # Settled doubts about rows say nothing about columns.
+    # Settings about checks of the rows do not tell anything about columns.
     has_column_settings = bool(settings.keys() - set(CheckOptions.list_names()))
-    if form is None and not has_column_settings and _has_answers_alone(columns):
+    if form is None and not has_column_settings and _has_only_answers(columns):
         return "predictions"
     options = description.complete(PredictionOptions())
     if _has_predictions(columns, table_name, options, form):
@@ -421,10 +446,10 @@ def _find_kind(
     return item_kind
 
 
-def _has_answers_alone(columns: Columns) -> bool:
-    """Return whether a table has a model's answers by a heading, but neither texts nor labels.
+def _has_only_answers(columns: Columns) -> bool:
+    """Return whether the headings are those of a model's answers, but not of texts or labels.
 
-    Such a table is read as predictions, which reports that the labels are missing.
+    Such a table is read as predictions. The error then reports that the labels are missing.
     """
     keys = set(map(make_heading_key, columns))
     if keys & {*TEXT_HEADINGS, *LABEL_HEADINGS}:
@@ -438,48 +463,50 @@ def _has_predictions(
     """Return whether a table has scores, a confidence, or answers that can be graded.
 
     Args:
-        columns: Column by name.
-        table_name: What the table is called, for errors.
+        columns: Columns by their names.
+        table_name: Name of the table, for error messages.
         options: Options that name columns.
-        form: The known multiple-choice format of the table; None for none.
+        form: The known multiple-choice format of the table; None if it has no such format.
     """
+    is_known_format = form is not None
     try:
         roles = find_prediction_roles(columns, table_name, options)
-        # The headings of a known format say more than cells do.
-        if roles.proposals and form is not None:
+        # The headings of a known format are better evidence than the cells.
+        if roles.proposals and is_known_format:
             return False
         if _has_answered_texts(roles):
             return False
-        # The reader of predictions asks which of several columns holds the answers.
+        # If several columns may contain the answers, the reader of predictions asks for one.
         if roles.answer_candidates:
             return True
-        if roles.is_scored or roles.confident:
+        if roles.is_scored or roles.confidences:
             return True
         return read_graded_answers(roles) is not None
-    # Predictions with a fault are reported as such. In a known format of items, a column such as
-    # "correct" is the right choice, and no prediction.
+    # The reader of predictions will report the same error. In a known format of items, however, a
+    # column such as "correct" is the correct choice and not a prediction.
     except ValueError:
-        return form is None
+        return not is_known_format
 
 
 def _has_answered_texts(roles: PredictionRoles) -> bool:
-    """Return whether a table with texts has predictions only by its cells, so that it is one of items.
+    """Return whether a table has texts, and columns that only their cells suggest as predictions.
 
-    Columns that look like answers may then be something else about the texts.
+    These columns may be other properties of the texts, so that the table is read as items.
 
     Args:
-        roles: The columns that may be labels, answers, scores or a confidence.
+        roles: The columns that may be labels, answers, scores or a confidence. A role is proposed if
+            only the cells suggest its columns.
     """
     # If labels and answers were proposed together, no labels are left for items.
     has_answers = roles.is_proposed("answers") and not roles.is_proposed("labels")
-    # Numbers under the names of classes may be measurements of the texts.
+    # Numbers that are neither probabilities nor logits may be measurements of the texts.
     has_measures = roles.is_proposed("scores") and roles.scores[0].kind is None
     if not has_answers and not has_measures and not roles.answer_candidates:
         return False
-    # Scores, or a confidence by its heading, show that these are predictions.
+    # Other scores, or a heading such as "confidence", show that the table has predictions.
     if roles.is_scored and not has_measures:
         return False
-    if roles.confident and not roles.is_proposed("confidence"):
+    if roles.confidences and not roles.is_proposed("confidence"):
         return False
     if find_usual_column(roles.columns, TEXT_HEADINGS) is not None:
         return True
@@ -488,43 +515,50 @@ def _has_answered_texts(roles: PredictionRoles) -> bool:
 
 def _read_predictions(
     description: Description, columns: Columns, table_name: str
-) -> dict[str, Any]:
-    """Read a table of predictions, and return the fields of its `Resolution`.
+) -> tuple[Resolution, Outcomes | None]:
+    """Read a table of predictions, and judge which of them are correct.
 
     Args:
         description: The source, with the settings of its data.yaml.
-        columns: Column by name.
-        table_name: What the table is called, for errors.
+        columns: Columns by their names.
+        table_name: Name of the table, for error messages.
+
+    Returns:
+        How the table was read (without its splits), and which predictions are correct, or None if the
+        table has no labels.
 
     Raises:
-        ValueError: If it cannot be read as predictions.
+        ValueError: If the table cannot be read as predictions.
     """
     options = description.complete(PredictionOptions())
     predictions = find_predictions(columns, table_name, answers_alone=True, options=options)
-    # Other commands would refuse invalid scores.
+    # Commands that read the table later refuse invalid scores.
     check_logits(predictions.predictions, scores=predictions.scores or "probabilities")
-    return {
-        "roles": predictions.roles,
-        "columns": predictions.taken,
-        "mapping": predictions.mapping,
-        "label_names": predictions.label_names or (),
-        "items": _list_rows(columns),
-        "doubts": tuple(_describe_order(predictions.mapping, options.label_names)),
-        "outcomes": judge_predictions(predictions),
-        "comparison": _describe_comparison(predictions),
-        "has_confidence": not predictions.answers_once,
-    }
+    resolution = Resolution(
+        kind="predictions",
+        splits={},
+        roles=predictions.roles,
+        columns=predictions.taken,
+        mapping=predictions.mapping,
+        label_names=predictions.label_names or (),
+        items=_list_rows(columns),
+        doubts=tuple(_describe_order(predictions.mapping, options.label_names)),
+        comparison=_write_comparison(predictions),
+        has_confidence=not predictions.answers_once,
+    )
+    return resolution, judge_predictions(predictions)
 
 
-def _describe_comparison(predictions: Predictions) -> str:
-    """Return the expression that compares proposed answers with labels, as "{{ pred == gold }}".
+def _write_comparison(predictions: Predictions) -> str:
+    """Return the expression that compares answers with labels, such as "{{ pred == gold }}".
 
     Args:
-        predictions: Answers whose columns only the cells suggest; for others, nothing is returned.
+        predictions: The columns of the table, the roles that were found, and `references`: whether each
+            answer is correct.
 
     Returns:
-        The expression; "" if it would not find the same answers correct, because labels are spelled
-        otherwise than answers.
+        The expression; "" if a heading identifies the columns, or if labels and answers differ in their
+        spelling, so that the expression would not find the same answers correct.
     """
     columns = predictions.taken.get("right", ())
     if not _is_comparison_proposed(predictions.roles) or len(columns) != 2:
@@ -540,16 +574,19 @@ def _describe_comparison(predictions: Predictions) -> str:
     return write_expression(f"{answer} == {label}")
 
 
-def _read_texts(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
-    """Read a table of texts to classify, and return the fields of its `Resolution`.
+def _read_texts(description: Description, parts: tables.Parts, table_name: str) -> Resolution:
+    """Read a table of texts to classify, and describe its columns, its labels and doubts about them.
 
     Args:
         description: The source, with the settings of its data.yaml.
-        parts: The table of each split.
-        table_name: What the table is called, for errors.
+        parts: Name of a split -> its table.
+        table_name: Name of the table, for error messages.
+
+    Returns:
+        How the table was read, without its splits.
 
     Raises:
-        TypeError: If a cell is not a text.
+        TypeError: If a cell is not a string.
         ValueError: If the table cannot be read as texts to classify.
     """
     options = description.complete(TextOptions(require_labels=False))
@@ -558,14 +595,14 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
     try:
         roles_by_part, labels = tables.read_text_labels(parts, options, table_name)
     except OptionError:
-        # If columns have to be named, the error about missing labels is of use as well.
+        # A user who has to name the texts may have to name the labels too: this call reports both.
         tables.read_text_labels(parts, options.replace(require_labels=True), table_name)
         raise
     roles = next(iter(roles_by_part.values()))
     parts = add_role_columns(parts, roles_by_part)
-    # All splits are opened, so that what is shown can also be used.
+    # Opening all splits raises the errors that other commands would raise.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=_name_columns(options, roles))
-    first_split = next(iter(opened.values()))
+    first_items = next(iter(opened.values()))
     first_table = next(iter(parts.values()))
     doubts = list(roles.doubts)
     mapping: tuple[LabelRow, ...] = ()
@@ -575,28 +612,31 @@ def _read_texts(description: Description, parts: tables.Parts, table_name: str) 
         doubts += _describe_missing_labels(roles, first_table)
     else:
         mapping = _map_labels(parts, labels, label.columns[0], table_name)
-        label_names = tuple(first_split.features["label"].names)
+        label_names = tuple(first_items.features["label"].names)
         doubts += _describe_label_doubts(label, mapping, first_table.column_names)
-    return {
-        "roles": roles.roles,
-        "columns": {role.name: role.columns for role in roles.roles},
-        "mapping": mapping,
-        "label_names": label_names,
-        "items": _list_items(first_split),
-        "doubts": (*doubts, *_describe_order(mapping, options.label_names)),
-    }
+    doubts += _describe_order(mapping, options.label_names)
+    return Resolution(
+        kind="classification",
+        splits={},
+        roles=roles.roles,
+        columns={role.name: role.columns for role in roles.roles},
+        mapping=mapping,
+        label_names=label_names,
+        items=_list_items(first_items),
+        doubts=tuple(doubts),
+    )
 
 
 def _map_labels(
     parts: tables.Parts, labels: Mapping[str, LabelColumn], column: str, table_name: str
 ) -> tuple[LabelRow, ...]:
-    """Return every value of the labels of all splits, with its count, its class and the rule.
+    """Return a row for each distinct label of all splits: its value, its count, its class and the rule.
 
     Args:
-        parts: The table of each split.
-        labels: The labels of each split, as numbers of classes.
+        parts: Name of a split -> its table.
+        labels: Name of a split -> its labels as numbers of classes, and the rule for each value.
         column: The column of the labels.
-        table_name: What the table is called, for errors.
+        table_name: Name of the table, for error messages.
     """
     rows_by_split = []
     for split, label_column in labels.items():
@@ -606,13 +646,13 @@ def _map_labels(
 
 
 def _name_columns(options: TextOptions, roles: Roles) -> TextOptions:
-    """Return the options with the columns that their cells proposed, as if the user had named them.
+    """Return the options with the columns that were chosen by their cells, as if the user had named them.
 
-    Their doubts are not reported a second time then.
+    Reading with these options does not report the same doubts again.
 
     Args:
         options: The options.
-        roles: The roles of the columns.
+        roles: The roles of the columns, each with its source: "option", "heading" or "content".
     """
     option_by_role = {
         "text": "text_column",
@@ -629,16 +669,19 @@ def _name_columns(options: TextOptions, roles: Roles) -> TextOptions:
     return options.replace(**changes)
 
 
-def _list_leaves(table: datasets.Dataset) -> list[str]:
+def _list_innermost_names(table: datasets.Dataset) -> list[str]:
     """Return the columns of a table, with the innermost fields in place of columns of objects.
 
-    For example, "meta.date" in place of "meta".
+    For example, a column "meta" of objects {"date": …} is replaced by "meta.date".
+
+    Args:
+        table: The table.
     """
     fields = get_nested_features(table.features)
     names: list[str] = []
     for column in table.column_names:
         inner_fields = [field for field in fields if field.startswith(f"{column}.")]
-        # A field that holds fields itself is replaced by these.
+        # A field of objects, such as "meta.author", is replaced by its own fields.
         parents = {field.rpartition(".")[0] for field in inner_fields}
         leaves = [field for field in inner_fields if field not in parents]
         names += leaves or [column]
@@ -646,24 +689,24 @@ def _list_leaves(table: datasets.Dataset) -> list[str]:
 
 
 def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]:
-    """Return a sentence with the columns that may be the labels of a table without any; [] for none.
+    """Return a sentence that asks for the labels and lists candidates; an empty list if all columns are used.
 
     Args:
-        roles: The roles of the columns.
+        roles: The roles of the columns that were read, without the role "label".
         table: The table of the first split.
     """
     used: set[str] = set()
     for role in roles.roles:
         used.update(role.columns)
-    unused = [name for name in _list_leaves(table) if name not in used]
+    unused = [name for name in _list_innermost_names(table) if name not in used]
     if not unused:
         return []
     contents = describe_columns_and_fields(table)
-    names = list(filter(contents.__contains__, unused))
-    marks = find_marked_classes(contents, names)
-    if marks:
-        return [_describe_marks(marks)]
-    # Columns that repeat as labels do come first, then the others in the order of the table.
+    names = [name for name in unused if name in contents]
+    one_hot_columns = find_marked_classes(contents, names)
+    if one_hot_columns:
+        return [_describe_one_hot_labels(one_hot_columns)]
+    # The likeliest come first: columns of classes, then of votes, then the others in table order.
     candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
     ordered = list(dict.fromkeys(candidates))
     return [
@@ -671,16 +714,16 @@ def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]
     ]
 
 
-def _describe_marks(columns: Sequence[str]) -> str:
-    """Describe one-hot columns of labels, with the expression that reads them.
+def _describe_one_hot_labels(columns: Sequence[str]) -> str:
+    """Return a sentence on one-hot columns of labels, with the expression that reads them.
 
     Args:
-        columns: Columns of 0 and 1, of which one is 1 in each row.
+        columns: Columns of 0 and 1, exactly one of which is 1 in each row.
     """
     entries = []
     for name in columns:
         entries.append(f"{name!r}: {quote_column(name)} | int")
-    # An object by class, such as {'joy': joy | int, 'fear': fear | int}.
+    # The expression makes an object such as {'joy': joy | int, 'fear': fear | int}.
     members = ", ".join(entries)
     expression = write_expression(f"{{{members}}}")
     return (
@@ -692,19 +735,17 @@ def _describe_marks(columns: Sequence[str]) -> str:
 def _describe_label_doubts(
     label: Role, mapping: Sequence[LabelRow], column_names: Sequence[str]
 ) -> list[str]:
-    """Return sentences about labels that may be in another column, or that are all one class.
+    """Return sentences on two doubts: labels may be in another column, or have only one class.
 
     Args:
-        label: The role of the labels.
-        mapping: Every value of the labels, with its class.
+        label: The role of the labels: their column, and the source "option", "heading" or "content".
+        mapping: Distinct values of the labels, each with its class.
         column_names: The columns of the table.
     """
     column = label.columns[0]
     doubts = []
-    alternatives = list_usual_columns(column_names, LABEL_HEADINGS)
-    # If the labels are an expression, all columns are alternatives.
-    if column in alternatives:
-        alternatives.remove(column)
+    usual_columns = list_usual_columns(column_names, LABEL_HEADINGS)
+    alternatives = [name for name in usual_columns if name != column]
     if alternatives and label.source == "heading":
         doubts.append(
             f"The column {column!r} is used as labels, but {', '.join(alternatives)} may hold "
@@ -719,16 +760,19 @@ def _describe_label_doubts(
     return doubts
 
 
-def _read_choices(description: Description, parts: tables.Parts, table_name: str) -> dict[str, Any]:
-    """Read a table of multiple-choice items, and return the fields of its `Resolution`.
+def _read_choices(description: Description, parts: tables.Parts, table_name: str) -> Resolution:
+    """Read a table of multiple-choice items, and describe its columns and labels.
 
     Args:
         description: The source, with the settings of its data.yaml.
-        parts: The table of each split.
-        table_name: What the table is called, for errors.
+        parts: Name of a split -> its table.
+        table_name: Name of the table, for error messages.
+
+    Returns:
+        How the table was read, without its splits.
 
     Raises:
-        TypeError: If a prompt or a choice is no text.
+        TypeError: If a prompt or a choice is not a string.
         ValueError: If the table cannot be read as multiple choice.
     """
     options = description.complete(ChoiceOptions(require_labels=False))
@@ -739,32 +783,40 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
     columns = {"prompt": form.prompt, "choices": form.choices}
     if form.label is None:
         doubt = "No column is used for the correct choices. Name the column with `label_column`."
-        return {"columns": columns, "items": _list_items(items), "doubts": (doubt,)}
+        return Resolution(
+            kind="multiple_choice",
+            splits={},
+            columns=columns,
+            items=_list_items(items),
+            doubts=(doubt,),
+        )
     columns["label"] = (form.label,)
-    return {
-        "roles": _describe_choice_roles(first_table, columns, options),
-        "columns": columns,
-        "mapping": _map_choices(get_values(table, form.label), items["label"][:]),
-        "items": _list_items(items),
-    }
+    return Resolution(
+        kind="multiple_choice",
+        splits={},
+        roles=_list_proposed_roles(first_table, columns, options),
+        columns=columns,
+        mapping=_map_choices(get_values(table, form.label), items["label"][:]),
+        items=_list_items(items),
+    )
 
 
-def _describe_choice_roles(
+def _list_proposed_roles(
     table: datasets.Dataset, columns: Mapping[str, tuple[str, ...]], options: ChoiceOptions
 ) -> tuple[Role, ...]:
-    """Return the roles of those columns that only their cells suggest.
+    """Return the roles of columns that neither an option nor a known format identifies, only their cells.
 
     Args:
         table: The table of the first split.
-        columns: "prompt", "choices" and "label" -> the columns that were read.
-        options: Options that name columns.
+        columns: The role "prompt", "choices" or "label" -> the columns that were read.
+        options: Options that name the columns of these roles.
     """
-    columns_of_form: dict[str, tuple[str, ...]] = {}
+    known_columns: dict[str, tuple[str, ...]] = {}
     form = find_known_form(table, options.label_column)
     if form is not None:
-        columns_of_form = {"prompt": form.prompt, "choices": form.choices}
+        known_columns = {"prompt": form.prompt, "choices": form.choices}
         if form.label is not None:
-            columns_of_form["label"] = (form.label,)
+            known_columns["label"] = (form.label,)
     option_values = {
         "prompt": options.prompt_column,
         "choices": options.choices_column,
@@ -773,20 +825,20 @@ def _describe_choice_roles(
     roles = []
     for name, names in columns.items():
         is_named = option_values[name] is not None
-        if not is_named and names != columns_of_form.get(name):
+        if not is_named and names != known_columns.get(name):
             roles.append(Role(name, names, "content", "by its cells"))
     return tuple(roles)
 
 
 def _map_choices(values: Sequence[Any], labels: Sequence[int]) -> tuple[LabelRow, ...]:
-    """Return which choice each value of a column of right choices means, the most frequent first.
+    """Return which choice each value of a column of correct choices means, the most frequent first.
 
     Args:
-        values: (N,) cells of the column.
-        labels: (N,) positions of the right choices, -1 for none.
+        values: (N,) cells of the column, such as "B" or 2.
+        labels: (N,) positions of the correct choices from 0, -1 for an item without one.
 
     Returns:
-        A row for each pair of a value and a position, with its count and the rule.
+        A row for each distinct pair of a value and a position, with its count and the rule.
     """
     texts = map(str, values)
     counts = Counter(zip(texts, labels, strict=True))
@@ -799,51 +851,56 @@ def _map_choices(values: Sequence[Any], labels: Sequence[int]) -> tuple[LabelRow
 
 
 def _describe_choice_rule(value: str, label: int) -> str:
-    """Return the rule by which a value names a right choice: by number, by letter or by text.
+    """Return the rule by which a value identifies a choice: by number, by letter or by text.
 
     Args:
-        value: The cell as a text.
-        label: The position of the choice; -1 for none.
+        value: The cell as a string, such as "2" or "(B)".
+        label: The position of the choice from 0; -1 if the item has no correct choice.
     """
     if label < 0:
         return "no label"
     number = parse_whole_number(value)
     if number is not None:
         return f"by number, counted from {number - label}"
-    # A letter may be in brackets: "(B)".
+    # A letter may have brackets or a period: "(B)", "B.".
     is_letter = len(value.strip("() .")) == 1
     return "by letter" if is_letter else "by text"
 
 
-def _read_questions(
-    description: Description, parts: tables.Parts, table_name: str
-) -> dict[str, Any]:
-    """Read a table of questions on a context, and return the fields of its `Resolution`.
+def _read_questions(description: Description, parts: tables.Parts) -> Resolution:
+    """Read a table of extractive question answering, and return its columns and first questions.
 
     Args:
         description: The source.
-        parts: The table of each split.
-        table_name: What the table is called, for errors.
+        parts: Name of a split -> its table; only the first table is read.
+
+    Returns:
+        How the table was read. A single split has its number of questions; the splits are empty if there
+        are several.
 
     Raises:
-        ValueError: If it cannot be read as such.
+        ValueError: If the table cannot be read as questions with a context and answers.
     """
     table = next(iter(parts.values()))
-    # A file in the form of SQuAD has several questions per row, and is opened as a whole.
-    is_nested = tables.find_paragraphs(table) is not None
-    questions = tables.open_questions(description.source if is_nested else table)
-    fields = {
-        # These columns always have the same names.
-        "columns": {name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
-        "items": _list_items(questions),
-    }
+    source = table
+    # A row of SQuAD has several questions, so the file is opened again to get a row per question.
+    if tables.find_paragraphs(table) is not None:
+        source = description.source
+    questions = tables.open_questions(source)
+    splits = {}
     if len(parts) == 1:
-        fields["splits"] = {tables.ONLY_SPLIT: len(questions)}
-    return fields
+        splits = {tables.ONLY_SPLIT: len(questions)}
+    return Resolution(
+        kind="question_answering",
+        splits=splits,
+        # These columns always have the same names.
+        columns={name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
+        items=_list_items(questions),
+    )
 
 
 def _list_rows(columns: Columns) -> tuple[Mapping[str, Any], ...]:
-    """Return the first rows of a table as objects of JSON, one value per column."""
+    """Return the first `MAX_ITEMS` rows of a table, each as an object of JSON by column."""
     rows = []
     cells_by_row = zip(*columns.values(), strict=False)
     for cells in itertools.islice(cells_by_row, MAX_ITEMS):
@@ -859,17 +916,17 @@ def _list_items(data: datasets.Dataset) -> tuple[Mapping[str, Any], ...]:
 
 
 def _merge_label_rows(rows_by_split: Iterable[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
-    """Merge the rows of label mappings of several splits, and add up the counts of equal ones.
+    """Merge the label mappings of several splits: rows that differ only in their count are added up.
 
     Args:
-        rows_by_split: The rows of each split.
+        rows_by_split: The mapping of each split: a row for each value of its labels.
 
     Returns:
-        The rows, the most frequent first.
+        The merged rows, the most frequent value first.
     """
     counts: Counter[LabelRow] = Counter()
     for row in itertools.chain.from_iterable(rows_by_split):
-        # Rows are equal if they differ in nothing but their count.
+        # With the count set to 0, rows of the same value, class and rule are equal.
         key = dataclasses.replace(row, count=0)
         counts[key] += row.count
     rows = []
@@ -879,23 +936,23 @@ def _merge_label_rows(rows_by_split: Iterable[Sequence[LabelRow]]) -> tuple[Labe
 
 
 def _describe_order(mapping: Sequence[LabelRow], label_names: Sequence[str] | None) -> list[str]:
-    """Return a sentence if numbers were matched with class names only by their order; [] otherwise.
+    """Return a sentence if numbers were assigned to classes only by order; an empty list otherwise.
 
     Args:
-        mapping: Every value of the labels, with its class and the rule.
-        label_names: Names that the user gave in their order; None for none.
+        mapping: Distinct values of the labels, each with its class and the rule by which it was matched.
+        label_names: The class names in the order of their numbers, if the user gave them; None otherwise.
     """
     if label_names is not None:
         return []
     for row in mapping:
         is_by_order = row.rule.startswith(BY_NUMBER) and row.value != row.label
-        # Names such as LABEL_1 say their number themselves.
+        # The rule ends in "say it" if the names contain their numbers, as LABEL_1 does.
         if is_by_order and "say it" not in row.rule:
             return ["Numbers were assigned to classes by their order. Check the table of labels."]
     return []
 
 
 def _make_plain(row: Mapping[str, Any]) -> Any:
-    """Return a row as JSON has it: a date as text, NaN as nothing."""
+    """Return a row with values of JSON only: a date becomes a string, and NaN becomes None."""
     text = json.dumps(row, default=convert_for_json)
     return json.loads(text, parse_constant=lambda _: None)

@@ -1,8 +1,8 @@
-"""Roles: which column of a table is what, why, and which column comes second.
+"""Roles of the columns of a table, such as "text" and "label", with the reason and the second-best column.
 
-Options decide. Where there are none, headings do (`headings.py`), and the cells confirm or contradict them
-(`contents.py`): a heading that the cells contradict becomes a doubt. Where no heading says it, the cells propose a
-column, and a warning reports it. `find_text_roles` resolves tables of texts to classify.
+Options decide first, then headings (`headings.py`). If the cells contradict a heading (`contents.py`), a doubt reports
+it. Without an option or a usual heading, a column may be chosen by its cells, which a doubt reports as well.
+`find_text_roles` is the entry point for tables of texts to classify.
 """
 
 from __future__ import annotations
@@ -50,29 +50,29 @@ from rightreasons.io.row_codes import are_crossed, encode_rows
 if TYPE_CHECKING:
     import datasets
 
-# Texts whose second texts are missing are known by the heading of the first.
+# The first texts of pairs (such as "premise") are texts as well if the second ones are missing.
 FIRST_TEXT_HEADINGS = (*TEXT_HEADINGS, *(pair[0] for pair in PAIR_HEADINGS))
 
 MIN_TEXT_RATIO = 3
-"""How many times as long as the next texts those have to be that are proposed among several."""
+"""Minimum ratio of the lengths of two columns of texts at which the longer one is chosen."""
 
 MAX_NAMED_COLUMNS = 4
-"""Number of columns that a sentence about a proposal names."""
+"""Maximum number of columns that a sentence about a proposal names."""
 
 Source = Literal["option", "heading", "content"]
-"""What settled a role: an option of the user, a heading, or the cells alone."""
+"""Evidence for a role: an option of the user, a heading, or only the cells."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Role(Result):
-    """What some columns are taken for, and why.
+    """The role of a column, or of several, and the reason.
 
     Attributes:
-        name: The role: "text", "text pair", "label", "answer", "scores", "confidence", "correct" or "id".
-        columns: The columns; several for scores of several classes.
-        source: "option", "heading" or "content".
-        reason: A phrase that says why.
-        runner_up: The column that comes second; "" if no other column fits.
+        name: Name of the role, such as "text", "text pair", "label", "scores", "confidence" or "right".
+        columns: The columns, such as one for each class for the scores of several classes.
+        source: Evidence for the role: "option", "heading", or "content" for the cells.
+        reason: A phrase with the reason, such as "by its heading".
+        runner_up: The second-best column for the role; "" if no other column fits.
     """
 
     name: str
@@ -88,8 +88,8 @@ class Roles(Result):
 
     Attributes:
         roles: The roles that were found.
-        doubts: Sentences about columns whose headings and cells disagree, or that only their cells proposed; each
-            names the option that settles it.
+        doubts: Sentences on columns whose headings and cells disagree, or that were chosen by their cells. Each names
+            the option that settles the doubt.
     """
 
     roles: tuple[Role, ...] = ()
@@ -108,7 +108,7 @@ class Roles(Result):
         return None if role is None else role.columns[0]
 
     def is_settled(self, name: str) -> bool:
-        """Return whether an option or a heading says which column has a role."""
+        """Return whether an option or a heading identifies the column of a role, and not only its cells."""
         role = self.get(name)
         return role is not None and role.source != "content"
 
@@ -120,20 +120,20 @@ def find_text_roles(
     *,
     propose_labels: bool = True,
 ) -> dict[str, Roles]:
-    """Find the columns of the texts, the second texts and the labels of a table to classify.
+    """Find the columns of the texts, the second texts and the labels of texts to classify.
 
     Args:
-        parts: The table of each split.
-        options: Options, of which `text_column`, `text_pair_column`, `label_column` and `require_labels` count.
-        source_name: The name of the table, for errors.
-        propose_labels: Whether labels that only their cells suggest are taken. Otherwise a doubt names
-            the column.
+        parts: Name of a split -> its table.
+        options: Options, of which `text_column`, `text_pair_column`, `label_column` and `require_labels` are
+            used.
+        source_name: Name of the table, for error messages.
+        propose_labels: Whether labels may be chosen by their cells. Otherwise a doubt names the column.
 
     Returns:
-        The roles in each split: "text", and if they exist "text pair" and "label".
+        Name of a split -> its roles: "text", and if they exist "text pair" and "label".
 
     Raises:
-        OptionError: If no column, or several, may hold the texts or labels that are required.
+        OptionError: If the texts, or labels that are required, are in no column or may be in several.
 
     Example:
         >>> import datasets
@@ -144,13 +144,13 @@ def find_text_roles(
         >>> [(role.name, role.columns, role.reason) for role in roles.roles]
         [('text', ('本文',), 'the only column of texts'), ('label', ('極性',), 'the only column of classes, 2 of them')]
     """
-    # The cells of the first split show what the columns of all splits hold.
+    # All splits have the same kind of cells, so those of the first one are enough.
     first_table = next(iter(parts.values()))
     contents = describe_columns_and_fields(first_table)
     roles_by_split = {}
     for split, table in parts.items():
         finder = _TextRoleFinder(table, contents, options, source_name, propose_labels)
-        # An error about the texts does not hide one about the labels.
+        # If neither texts nor labels are found, the user learns about both from one error.
         texts, labels = collect_results(finder.find_texts, finder.find_labels)
         roles_by_split[split] = Roles((*texts, *labels), tuple(finder.doubts))
     return roles_by_split
@@ -159,11 +159,11 @@ def find_text_roles(
 def add_role_columns(
     parts: Mapping[str, datasets.Dataset], roles: Mapping[str, Roles]
 ) -> dict[str, datasets.Dataset]:
-    """Return the tables with each field of objects that has a role ("output.label") as a column.
+    """Add a column for each field of objects that has a role, such as "output.label", to the tables.
 
     Args:
-        parts: The table of each split.
-        roles: The roles in each split.
+        parts: Name of a split -> its table.
+        roles: Name of a split -> the roles of its columns and fields.
     """
     tables = {}
     for split, table in parts.items():
@@ -175,16 +175,20 @@ def add_role_columns(
 
 
 def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
-    """Summarize the cells of each column of a table, and of each field of objects in them.
+    """Summarize the cells of each column of a table, and of each field of the objects in them.
+
+    Args:
+        table: The table; of a large one, a sample of the rows is read.
 
     Returns:
-        Column, or dotted name of a field such as "output.label", -> the summary of its cells.
+        A mapping from columns, and from dotted names of fields such as "output.label", to summaries of
+        their cells.
     """
     fields = get_nested_features(table.features)
     if not fields:
         return describe_contents(table)
     arrow = table.with_format("arrow")[:]
-    # Reading fields takes a loop over rows, so that the rows are sampled first.
+    # Fields are read in a loop over rows, which is slow for a large table.
     if len(table) > MAX_SAMPLED_ROWS:
         arrow = arrow.take(sample_rows(len(table)))
     columns = {name: get_cells(arrow.column(name)) for name in arrow.column_names}
@@ -192,25 +196,25 @@ def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
 
 
 def warn_of_doubts(doubts: Iterable[str]) -> None:
-    """Warn of each doubt, from here, so that the command line prints it as a line."""
+    """Issue a warning for each doubt, all from this line, which the command line recognizes."""
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=1)
 
 
 def describe_proposal(subject: str, role: Role, *options: str) -> str:
-    """Return the sentence that reports columns chosen only by their cells.
+    """Return the sentence that reports columns which were chosen by their cells.
 
     Args:
-        subject: What the columns hold, in the plural, such as "labels".
+        subject: The content of the columns, in the plural, such as "labels".
         role: The role, with its columns and the reason.
-        options: The options that name other columns.
+        options: The options by which the user can name other columns.
 
     Example:
         >>> describe_proposal("labels", Role("label", ("x",), "content", "2 classes"), "label_column")
         "No heading says which column holds the labels, so 'x' is taken (2 classes): `label_column` names another."
     """
     names = ", ".join(map(repr, role.columns[:MAX_NAMED_COLUMNS]))
-    # A model of many classes has as many columns of scores.
+    # The scores of a model with many classes fill many columns.
     n_more = len(role.columns) - MAX_NAMED_COLUMNS
     if n_more > 0:
         names += f" and {n_more:,} more"
@@ -227,7 +231,15 @@ def describe_proposal(subject: str, role: Role, *options: str) -> str:
 
 
 class _TextRoleFinder:
-    """Finds the roles of the columns of one split, and collects doubts."""
+    """Finds the roles of the columns of one split, and collects doubts.
+
+    Attributes:
+        names: The columns of the table.
+        can_propose_labels: Whether labels may be chosen by their cells.
+        doubts: Sentences on doubts that were found so far.
+        known_names: Columns that may be chosen by their cells.
+        field_names: Dotted names of fields of objects that may be chosen by their cells.
+    """
 
     def __init__(
         self,
@@ -237,17 +249,26 @@ class _TextRoleFinder:
         source_name: str,
         propose_labels: bool,
     ) -> None:
+        """List the columns and fields that may be chosen by their cells.
+
+        Args:
+            table: The table of the split.
+            contents: Column or field -> the summary of its cells.
+            options: Options that name columns.
+            source_name: Name of the table, for error messages.
+            propose_labels: Whether labels may be chosen by their cells.
+        """
         self.table = table
         self.names = list(table.column_names)
         self.contents = contents
         self.options = options
         self.source_name = source_name
-        self.takes_proposals = propose_labels
+        self.can_propose_labels = propose_labels
         self.doubts: list[str] = []
-        # The columns and fields that their cells may propose for a role. If the headings are a first row
-        # of cells, the file has no headings, and the error about that is better than a proposal.
         self.known_names: list[str] = []
         self.field_names: list[str] = []
+        # If a file has no headings, its first row seems to be the headings. An error reports that, which
+        # helps more than a column chosen by its cells.
         has_headings = not is_first_row(self.names)
         if has_headings and not _has_heading_among_classes(contents, self.names):
             fields = get_nested_features(table.features)
@@ -261,7 +282,7 @@ class _TextRoleFinder:
             The role "text", and "text pair" if there are second texts.
 
         Raises:
-            OptionError: If no column can hold the texts, or if several can.
+            OptionError: If no column can contain the texts, or if several can.
         """
         text = self.options.text_column
         pair = self.options.text_pair_column
@@ -269,7 +290,7 @@ class _TextRoleFinder:
         if pair is not None:
             check_column_name(self.table, pair, "text_pair_column", self.source_name)
             pair_roles = (_make_named_role("text pair", pair, "text_pair_column"),)
-        # A column that the user names is taken, whatever its cells hold.
+        # A column that the user names is used, whatever its cells contain.
         if text is not None:
             check_column_name(self.table, text, "text_column", self.source_name)
             return (_make_named_role("text", text, "text_column"), *pair_roles)
@@ -277,7 +298,7 @@ class _TextRoleFinder:
             usual_pair = self._find_usual_pair()
             if usual_pair:
                 return usual_pair
-        # The second texts that the user names cannot be the first texts as well.
+        # The column that the user names for the second texts is no candidate for the first ones.
         candidates = _drop_name(self.names, pair)
         role = self._find_text_by_heading(candidates)
         if role is not None:
@@ -288,25 +309,25 @@ class _TextRoleFinder:
         """Find the labels by an option, by their heading, or by the cells.
 
         Returns:
-            The role "label"; () if there are no labels and none are required.
+            The role "label"; empty if no column contains labels, and labels are not required.
 
         Raises:
-            OptionError: If labels are required, and no column or several can hold them.
+            OptionError: If labels are required, and no column or several can contain them.
         """
         column = self.options.label_column
         if column is not None:
             check_column_name(self.table, column, "label_column", self.source_name)
             return (_make_named_role("label", column, "label_column"),)
         headings = list_usual_columns(self.names, LABEL_HEADINGS)
-        # A usual heading counts more than the cells: labels may repeat too little to look like classes.
+        # Headings decide before cells, because rare labels may not repeat enough to look like classes.
         if headings:
-            return (self._check_labels(headings),)
+            return (self._make_label_role(headings),)
         return self._propose_labels()
 
     def _find_usual_pair(self) -> tuple[Role, ...]:
-        """Return the roles of texts and second texts by two headings that belong together.
+        """Return the roles of texts and second texts if their headings are a known pair.
 
-        For example, "premise" and "hypothesis"; () if the table has no such pair.
+        For example, "premise" and "hypothesis". The result is empty if the table has no such pair.
         """
         for text_heading, pair_heading in PAIR_HEADINGS:
             text = find_usual_column(self.names, (text_heading,))
@@ -320,26 +341,26 @@ class _TextRoleFinder:
         return ()
 
     def _find_text_by_heading(self, candidates: Sequence[str]) -> Role | None:
-        """Return the texts by a usual heading, such as "text", or by one that ends in it ("TweetText").
+        """Return the role of the texts by a heading such as "text", or one that ends in it ("TweetText").
 
-        Doubts are collected if the cells contradict the heading.
+        If the cells contradict the heading, a doubt is added.
 
         Args:
             candidates: The columns that may be the texts.
 
         Returns:
-            The role; None if no heading decides.
+            The role; None if there is no such heading, or if several headings end in a usual one.
         """
         headings = list_usual_columns(candidates, FIRST_TEXT_HEADINGS)
         if not headings:
             headings = list_ending_columns(candidates, TEXT_HEADINGS)
-            # Two headings that end in the word leave it open.
+            # Of two headings such as "TweetText" and "ReplyText", neither is preferred.
             if len(headings) != 1:
                 return None
         column = headings[0]
         alternatives = _drop_name(self._list_texts(candidates), column)
         content = self.contents.get(column)
-        # One text in all rows is an instruction, or the name of the task.
+        # A text that is the same in all rows is an instruction, or the name of the task.
         if alternatives and content is not None and content.is_constant:
             n_texts = self.contents[alternatives[0]].n_values
             self.doubts.append(
@@ -347,24 +368,24 @@ class _TextRoleFinder:
                 f"same text in all rows, and {alternatives[0]!r} holds {n_texts:,} texts. Name "
                 "the column that the model reads with `text_column`."
             )
-        self._doubt_single_texts(column, alternatives)
-        runner_up = _get_first((*headings[1:], *alternatives))
+        self._doubt_unpaired_texts(column, alternatives)
+        runners_up = [*headings[1:], *alternatives]
+        runner_up = runners_up[0] if runners_up else ""
         return Role("text", (column,), "heading", "by its heading", runner_up)
 
-    def _doubt_single_texts(self, column: str, alternatives: Sequence[str]) -> None:
-        """Add a doubt for each column of texts that continues the heading of the texts, as text_b does.
-
-        Such a column may hold the second texts of pairs.
+    def _doubt_unpaired_texts(self, column: str, alternatives: Sequence[str]) -> None:
+        """Add a doubt for each column that may contain second texts, because of a heading such as "text_b".
 
         Args:
-            column: The texts, such as "text".
-            alternatives: Further columns of texts.
+            column: The column of the texts, such as "text".
+            alternatives: Other columns of texts. A heading that extends that of `column` by anything but
+                a letter may be that of second texts.
         """
         if self.options.text_pair_column is not None:
             return
         for name in alternatives:
             ending = name.removeprefix(column)
-            # "textual" is another word than "text".
+            # "text_b" belongs to "text", but "textual" is a different word.
             if ending != name and not ending[:1].isalpha():
                 self.doubts.append(
                     f"The column {name!r} also holds texts, but is not read. If it holds the "
@@ -372,7 +393,7 @@ class _TextRoleFinder:
                 )
 
     def _propose_texts(self, candidates: Sequence[str]) -> tuple[Role, ...]:
-        """Choose the texts by their cells: the only column of texts, much longer ones, or two as pairs.
+        """Choose the texts by their cells: the only column of texts, the much longer one, or two as pairs.
 
         Args:
             candidates: The columns that may be the texts.
@@ -381,7 +402,7 @@ class _TextRoleFinder:
             The role "text", and "text pair" for pairs; a doubt reports them.
 
         Raises:
-            OptionError: If no column holds texts, or several do.
+            OptionError: If no column contains texts, or several do.
         """
         self._check_choices()
         texts = self._list_texts(candidates)
@@ -393,14 +414,14 @@ class _TextRoleFinder:
             longest = self.contents[texts[0]]
             second = self.contents[texts[1]]
             ratio = longest.n_letters / second.n_letters
-            # Titles are much shorter than texts; the texts of a pair are not. Answers may be longer than
-            # questions as well, but they repeat more often.
+            # Titles are much shorter than texts, but the texts of a pair have similar lengths. Answers may
+            # be much longer than questions, but they repeat more often.
             if ratio >= MIN_TEXT_RATIO and longest.n_values >= second.n_values:
                 reason = f"its texts are {ratio:.0f} times as long as those of {texts[1]!r}"
                 return self._propose_single_text(texts[0], reason, texts[1])
             if self.options.text_pair_column is None:
                 return self._propose_pair(texts)
-        # Of three columns, the longest texts may be answers or explanations.
+        # The longest of three columns may be answers or explanations, so none is chosen.
         raise OptionError(
             f"Expected a heading that identifies the column of texts in {self.source_name}, but "
             f"{_quote_names(texts)} all hold texts. Name the column with text_column=, and the "
@@ -411,12 +432,12 @@ class _TextRoleFinder:
     def _propose_single_text(
         self, column: str, reason: str, runner_up: str = ""
     ) -> tuple[Role, ...]:
-        """Return the role "text" of a column chosen by its cells, and add the doubt that reports it.
+        """Return the role "text" of a column that was chosen by its cells, and add a doubt about it.
 
         Args:
             column: The column.
-            reason: A phrase that says why it was chosen.
-            runner_up: The column that comes second; "" if no other column fits.
+            reason: A phrase with the reason, such as "the only column of texts".
+            runner_up: The second-best column; "" if no other column fits.
         """
         role = Role("text", (column,), "content", reason, runner_up)
         self.doubts.append(describe_proposal("texts", role, "text_column"))
@@ -441,13 +462,13 @@ class _TextRoleFinder:
         )
 
     def _check_choices(self) -> None:
-        """Check that no columns may be the choices of multiple-choice items, which are not classified.
+        """Check that no columns look like the choices of multiple-choice items, which cannot be classified.
 
         Raises:
-            OptionError: If there are such columns, and the user names no labels.
+            OptionError: If there are such columns, and the user did not name labels.
         """
         choices = self.contents.list_choices(self.known_names)
-        # A user who names the labels, but no choices, has texts to classify.
+        # A user who names labels of texts to classify says that the columns are not choices.
         if not choices or self.options.label_column is not None:
             return
         raise OptionError(
@@ -458,8 +479,8 @@ class _TextRoleFinder:
             option=("prompt_column", "choices_column", "text_column"),
         )
 
-    def _check_labels(self, headings: Sequence[str]) -> Role:
-        """Return the labels by their heading, and add a doubt if the cells contradict it.
+    def _make_label_role(self, headings: Sequence[str]) -> Role:
+        """Return the role of the labels by their heading, and add a doubt if the cells contradict it.
 
         Args:
             headings: The columns with a usual heading of labels, the likeliest first.
@@ -467,9 +488,8 @@ class _TextRoleFinder:
         column = headings[0]
         classes = _drop_name(self._list_classes(), column)
         content = self.contents.get(column)
-        has_texts = content is not None and content.has_texts
-        # Texts that hardly repeat are answers to write, or references, and no labels.
-        if content is not None and has_texts and 2 * content.n_values > content.n_rows:
+        # Labels repeat. Texts of which most are distinct are reference answers instead.
+        if content is not None and content.has_texts and 2 * content.n_values > content.n_rows:
             alternative = ""
             if classes:
                 alternative = f", and {_quote_names(classes)} may hold the labels"
@@ -480,21 +500,24 @@ class _TextRoleFinder:
             )
         elif content is not None:
             self._doubt_labels(column, classes)
-        runner_up = _get_first((*headings[1:], *classes))
+        runners_up = [*headings[1:], *classes]
+        runner_up = runners_up[0] if runners_up else ""
         return Role("label", (column,), "heading", "by its heading", runner_up)
 
     def _doubt_labels(self, column: str, classes: Sequence[str]) -> None:
-        """Add a doubt if two other columns look more like labels and answers than this one does.
+        """Add a doubt if two other columns look like labels and answers, and this one does not.
 
-        Labels and answers have one set of values. If the answers have values that the column lacks, and
-        another column has all of them, that column may be the labels ("category" may be that of the task).
+        Answers have only values that labels have. If some answers are values of the column, but not all of
+        them, and another column has all of them, this other column may be the labels. For example,
+        "category" may be the category of the task, with "positive" only by chance.
 
         Args:
-            column: The labels by their heading.
-            classes: Further columns of classes.
+            column: The column of the labels according to its heading.
+            classes: Other columns of classes.
         """
         words = [name for name in classes if self.contents[name].kind == "text"]
         values = {name: self._list_values(name) for name in (column, *words)}
+        # Either column of a pair may be the labels, and the other one the answers.
         for name, answers in itertools.permutations(words, 2):
             shared = values[answers] & values[column]
             lacks_values = shared < values[answers]
@@ -507,31 +530,31 @@ class _TextRoleFinder:
                 return
 
     def _list_values(self, name: str) -> set[str]:
-        """Return the distinct values of a column, without empty ones."""
+        """Return the distinct values of a column in the form in which they are compared, without ""."""
         values = set(list_keys(self.contents.get_cells(name)))
         values.discard("")
         return values
 
     def _propose_labels(self) -> tuple[Role, ...]:
-        """Choose the labels by their cells, if exactly one column of classes may hold them.
+        """Choose the labels by their cells, if exactly one column of classes may be the labels.
 
         Returns:
-            The role "label"; () if none or several fit and no labels are required, or if proposals are
-            not taken: a doubt then names the column.
+            The role "label". It is empty if no column fits, or several, and labels are not required; or if
+            labels may not be chosen by their cells, in which case a doubt names the column.
 
         Raises:
-            OptionError: If labels are required, and no column or several may hold them.
+            OptionError: If labels are required, and no column fits, or several.
         """
         classes = self._list_classes()
         selected, reason = self._select_labels(classes)
-        # Gold labels, predictions and groups have the same kind of cells: the user has to choose.
+        # Gold labels, predictions and groups look alike, so the user has to choose among several columns.
         if len(selected) != 1:
             if self.options.require_labels:
                 raise self._make_missing_error("labels", LABEL_HEADINGS, "label_column", classes)
             return ()
         column = selected[0]
-        if not self.takes_proposals:
-            # Data without labels is audited as such, rather than by a column that merely fits.
+        if not self.can_propose_labels:
+            # An audit without labels is better than one with a column that merely looks like labels.
             self.doubts.append(
                 "No heading identifies the column of labels, so no labels are read. The column "
                 f"{column!r} may hold the labels, because it is {reason}. If so, name the column "
@@ -539,25 +562,26 @@ class _TextRoleFinder:
             )
             return ()
         alternatives = _drop_name(classes, column)
-        role = Role("label", (column,), "content", reason, _get_first(alternatives))
+        runner_up = alternatives[0] if alternatives else ""
+        role = Role("label", (column,), "content", reason, runner_up)
         self.doubts.append(describe_proposal("labels", role, "label_column"))
         return (role,)
 
     def _select_labels(self, classes: Sequence[str]) -> tuple[list[str], str]:
-        """Return the columns of classes that may be the labels, and a phrase that says why.
+        """Return the columns of classes that may be the labels, and a phrase with the reason.
 
         Args:
             classes: The columns of classes.
 
         Returns:
-            One column and the reason, or any other number of columns if nothing decides.
+            A list of one column, and the reason. If nothing decides, the list is empty and the reason "".
         """
-        # A column that has each of its values for every text names systems or raters.
+        # A column that has all of its values for every text names systems or raters.
         labels = [name for name in classes if not self._is_crossed(name)]
         if len(labels) == 1:
             n_values = self.contents[labels[0]].n_values
             return labels, f"the only column of classes, {n_values} of them"
-        # Among several columns of classes, a heading such as airline_sentiment may settle it.
+        # Of several columns of classes, one may have a heading such as "airline_sentiment".
         by_heading = list_ending_columns(labels, LABEL_HEADINGS)
         if len(by_heading) == 1:
             reason = f"by the last word of its heading, among {len(classes)} columns of classes"
@@ -570,10 +594,13 @@ class _TextRoleFinder:
     def _is_crossed(self, name: str) -> bool:
         """Return whether each text occurs equally often with each value of a column.
 
-        This is the design of a table with several systems or raters per text.
+        Such a column names the system or the rater of each row.
+
+        Args:
+            name: The column.
         """
         texts = self._list_texts(self.names)
-        # Only columns of the table can be encoded, and not the fields of objects.
+        # Fields of objects cannot be encoded, only columns.
         if not texts or name not in self.table.column_names:
             return False
         if texts[0] not in self.table.column_names:
@@ -583,18 +610,28 @@ class _TextRoleFinder:
         return are_crossed(text_codes, value_codes)
 
     def _list_texts(self, candidates: Sequence[str]) -> list[str]:
-        """Return those candidates that hold texts which no model wrote, the longest texts first.
+        """Return the candidates that contain texts, the longest first, without answers that a model wrote.
 
-        If no column holds texts, fields of objects ("data.text") are returned instead.
+        If no candidate contains texts, fields of objects such as "data.text" are returned instead.
+
+        Args:
+            candidates: The columns to select from.
         """
         names = [name for name in candidates if name in self.known_names]
-        texts = [name for name in self.contents.list_texts(names) if not self._is_output(name)]
+        texts = []
+        for name in self.contents.list_texts(names):
+            if not self._has_model_answers(name):
+                texts.append(name)
         if texts:
             return texts
         return self.contents.list_texts(self.field_names)
 
-    def _is_output(self, name: str) -> bool:
-        """Return whether the texts of a column begin with the class in another one, as answers do."""
+    def _has_model_answers(self, name: str) -> bool:
+        """Return whether texts begin with the class in another column, as in "positive, because …".
+
+        Args:
+            name: The column of texts.
+        """
         cells = self.contents.get_cells(name)
         for column in self.known_names:
             content = self.contents[column]
@@ -604,10 +641,10 @@ class _TextRoleFinder:
         return False
 
     def _list_classes(self) -> list[str]:
-        """Return the columns of classes that may be labels, without those that the user names as texts.
+        """Return the columns of classes that may be labels, without columns that the user names as texts.
 
-        If none of them holds words, fields of objects ("meta.label") are listed as well: numbers next to
-        objects are often counts.
+        If all of these classes are numbers, which are often counts, fields of objects such as "meta.label"
+        are listed as well.
         """
         text_columns = (self.options.text_column, self.options.text_pair_column)
         names = [name for name in self.known_names if name not in text_columns]
@@ -615,22 +652,23 @@ class _TextRoleFinder:
         has_words = any(self.contents[name].kind == "text" for name in classes)
         if not has_words:
             classes += self.contents.list_classes(self.field_names)
-        return [name for name in classes if self._may_be_gold(name)]
-
-    def _may_be_gold(self, name: str) -> bool:
-        """Return whether a column of classes is neither a model's answer nor an annotation tool's status."""
-        return not is_model_answer(name) and not find_statuses(name, self._list_values(name))
+        # Answers of a model, and statuses of an annotation tool ("reject"), are classes but no labels.
+        candidates = []
+        for name in classes:
+            if not is_model_answer(name) and not find_statuses(name, self._list_values(name)):
+                candidates.append(name)
+        return candidates
 
     def _make_missing_error(
         self, subject: str, headings: Sequence[str], option: str, candidates: Sequence[str]
     ) -> OptionError:
-        """Return the error for a role that no column has.
+        """Return the error for a role whose column was not found.
 
         Args:
-            subject: What the column would hold, such as "labels".
-            headings: Its usual headings, of which the message names three.
-            option: The option that names it.
-            candidates: Columns that may have the role, which the message names if there are several.
+            subject: The content of the column, such as "labels".
+            headings: Usual headings of the column, of which the message names the first three.
+            option: The option by which the user can name the column.
+            candidates: Columns that may have the role, which the message lists if there are several.
         """
         question = ""
         if len(candidates) > 1:
@@ -645,12 +683,12 @@ class _TextRoleFinder:
 
 
 def _has_heading_among_classes(contents: Contents, names: Sequence[str]) -> bool:
-    """Return whether the heading of a column of classes is one of its classes.
+    """Return whether the heading of a column is one of its classes, as "positive" above "negative".
 
-    The heading is then the first row of a file without headings.
+    The file then has no headings, and its first row was read as such.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         names: The columns.
     """
     for name in names:
@@ -666,13 +704,7 @@ def _make_named_role(name: str, column: str, option: str) -> Role:
 
 
 def _drop_name(names: Sequence[str], dropped: str | None) -> list[str]:
-    """Return the names without one of them; all of them for None."""
     return [name for name in names if name != dropped]
-
-
-def _get_first(names: Sequence[str]) -> str:
-    """Return the first of some columns; "" for none."""
-    return names[0] if names else ""
 
 
 def _quote_names(names: Sequence[str]) -> str:

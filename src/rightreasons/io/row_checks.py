@@ -1,11 +1,11 @@
 """Checks of the rows of a table, before any figure is computed from them.
 
 `check_rows` runs the checks of `CHECKS` on a `RowTable`: the rows of one split, the roles of its
-columns, and what a model answered, if that is known. Each check returns a `RowDoubt` or None: a
-sentence, a count, a few examples, and the options that settle it. A doubt that is open withholds
-good and bad verdicts; the others only inform.
+columns, and the answers of a model, if they are known. Each check returns None or a `RowDoubt`: a
+sentence, a count, a few examples, and the options that settle it. An open doubt withholds good and
+bad verdicts until the user settles it; the others only inform.
 
-The roles are taken as given: headings or the user settled them.
+The checks do not question the roles of the columns, which headings or the user determined.
 """
 
 from __future__ import annotations
@@ -48,37 +48,37 @@ from rightreasons.io.row_codes import (
 )
 
 MAX_ARMS = 20
-"""A column of at most so many values may name the system, seed or rater of a row."""
+"""Maximum number of values of a column that may name the system, seed or rater of a row."""
 
 MIN_AFFECTED = 0.05
 """Share of rows from which a conflict or a leak of texts becomes a doubt."""
 
 MIN_SELECTED = 20
-"""So many answers that are all correct or all incorrect, or labels of one class, are a selection."""
+"""Minimum number of rows for a doubt if all answers are correct or all incorrect, or all labels one class."""
 
 MAX_NEAR_DUPLICATE_TEXTS = 200_000
-"""Tables of more rows are not searched for near-duplicates, which takes a second per 500,000."""
+"""Maximum number of rows of a table that is searched for near-duplicates: 500,000 rows take a second."""
 
 MAX_UNUSED_COLUMNS = 8
-"""So many unused columns are printed with their counts."""
+"""Maximum number of unused columns that are printed with their counts."""
 
 N_EXAMPLES = 3
 
 EXACT_CHECKS = ("long_format", "repeated_ids", "repeated_rows")
-"""Checks that also read tables of fewer than `MIN_ROWS` rows: whole rows and ids repeat by no accident."""
+"""Checks that also apply to tables of fewer than `MIN_ROWS` rows: ids and whole rows do not repeat by accident."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RowDoubt(Result):
-    """What a check of the rows found.
+    """A possible fault of the rows of a table, such as repeated ids.
 
     Attributes:
         check: Name of the check, a key of `CHECKS`.
-        sentence: What was found, with its count.
+        sentence: The fault, with the number of rows.
         count: Number of rows concerned.
-        examples: Up to three of them, in words.
-        remedy: What to do about it, with the options of the command line; "" for nothing.
-        is_open: Whether it withholds good and bad verdicts until it is settled.
+        examples: Descriptions of up to three of these rows.
+        remedy: Advice that names options of the command line; "" if there is none.
+        is_open: Whether the doubt withholds good and bad verdicts until the user settles it.
     """
 
     check: str
@@ -99,16 +99,17 @@ class RowDoubt(Result):
 
 @dataclasses.dataclass(frozen=True)
 class RowRoles:
-    """The columns of a table by what they mean.
+    """The columns of a table by their roles.
 
     Attributes:
-        text: Columns that make up the input of a model: text and second text, or prompt and choices.
-        label: Column of the gold labels; "" for none.
-        answer: Column of the model's answers; "" for none.
-        id: Column of the ids; "" for none.
-        copied_row: Column of the first of equal rows; "" to compare the rows in all columns.
-        further: Further columns that are used, such as those of scores.
-        has_known_copies: Whether copies were looked for when the rows were read; `copied_row` is "" if there are none.
+        text: Columns of the input of a model: text and second text, or prompt and choices.
+        label: Column of the gold labels; "" if there is none.
+        answer: Column of the model's answers; "" if there is none.
+        id: Column of the ids; "" if there is none.
+        copied_row: Column with the number of the first row that equals each row; "" if there is no such column.
+        further: Other columns that are used, such as scores.
+        has_known_copies: Whether copies were searched for when the rows were read. If so, an empty `copied_row` means
+            that there are none.
     """
 
     text: tuple[str, ...] = ()
@@ -127,17 +128,18 @@ class RowRoles:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What a model answered to the labeled rows, and how that fits their labels.
+    """The answers of a model to the M labeled rows of a table, and whether they are correct.
 
     Attributes:
         is_correct: (M,) whether the answer to each labeled row is correct.
-        rows: (M,) numbers of the labeled rows; None if all rows are labeled.
-        gold: (M,) gold classes of the labeled rows; None if only correctness is known.
-        labels: (M,) gold labels as numbers that `answers` share; None if only correctness is known.
-        answers: (M,) the answers to the labeled rows, as numbers of labels; None like `labels`.
-        n_classes: Number of classes; 0 if it differs between items.
-        order_doubt: The sentence of `suggest_class_order`, "" if no other order fits better.
-        is_stored: Whether the answers come from a file, which somebody may have filtered.
+        rows: (M,) indices of the labeled rows; None if all rows are labeled.
+        labels: (M,) gold labels as codes; None if only correctness is known.
+        answers: (M,) answers as codes of `labels`, -1 for an answer that is not a label; None if only correctness is
+            known.
+        gold: (M,) gold classes; None if the classes are unknown.
+        n_classes: Number of classes; 0 if it is unknown or differs between items.
+        order_doubt: The sentence of `suggest_class_order`; "" if no other order of the classes fits better.
+        is_stored: Whether the answers come from a file, which may have been filtered.
     """
 
     is_correct: NDArray[np.bool_]
@@ -155,10 +157,10 @@ class RowTable:
     """The rows of a split, as the checks read them.
 
     Attributes:
-        data: The rows.
-        roles: What the columns mean.
-        outcomes: What a model answered; None if that is not known.
-        train: The training rows, with equally named columns of text; None if there are none.
+        data: The N rows.
+        roles: The roles of the columns.
+        outcomes: The answers of a model, and whether they are correct; None if they are unknown.
+        train: The training rows, whose columns of text have the same names; None if there are none.
     """
 
     data: datasets.Dataset
@@ -172,11 +174,11 @@ class RowTable:
 
     @functools.cached_property
     def text_codes(self) -> Codes | None:
-        """(N,) number of the input of each row, equal for equal texts; None if the table has no texts."""
+        """(N,) codes of the inputs of the rows, equal for equal inputs; None if the table has no texts."""
         if not self.roles.text:
             return None
         codes = encode_rows(self.data, self.roles.text)
-        # Predictions without texts are stored with empty ones, which are all equal.
+        # Predictions without texts are stored with empty texts, which are all equal.
         has_one_text = codes.max(initial=0) == 0
         example = self.data[0]
         is_empty = not any(example[name] for name in self.roles.text)
@@ -184,7 +186,7 @@ class RowTable:
 
     @functools.cached_property
     def unused(self) -> dict[str, Counter[str]]:
-        """Columns without a role that have few values -> the count of each value."""
+        """Column without a role and with few distinct values -> the count of each value."""
         counts_by_column = {}
         for name in self.data.column_names:
             if name not in self.roles.used:
@@ -194,40 +196,38 @@ class RowTable:
         return counts_by_column
 
     def encode(self, name: str) -> Codes:
-        """Return (N,) a number per row: equal values of a column have equal numbers."""
+        """Return (N,) codes of the values of a column: equal values have equal codes."""
         if name not in self._codes:
             self._codes[name] = encode_rows(self.data, (name,))
         return self._codes[name]
 
     def show_rows(self, rows: Sequence[int] | NDArray[np.intp]) -> tuple[str, ...]:
-        """Describe a few rows as examples, such as "row 7 (A fine film.)".
+        """Describe the first `N_EXAMPLES` of some rows, such as "row 7 (A fine film.)".
 
         Args:
-            rows: Numbers of rows, of which the first `N_EXAMPLES` are described by their text, or else by
-                their id.
+            rows: Indices of the rows. Each is described by its text, or else by its id.
         """
-        names = self.roles.text[:1]
-        if not names and self.roles.id:
-            names = (self.roles.id,)
+        column = self.roles.text[0] if self.roles.text else self.roles.id
         examples = []
         for row in list(rows)[:N_EXAMPLES]:
             example = f"row {row}"
-            for name in names:
-                value = str(self.data[int(row)][name])
+            if column:
+                value = str(self.data[int(row)][column])
                 example += f" ({shorten(value)})"
             examples.append(example)
         return tuple(examples)
 
 
 def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
-    """Check the rows of a table before any figure is computed from them.
+    """Run all checks on the rows of a table, before any figure is computed from them.
 
     Args:
-        table: The rows, the roles of their columns, and what a model answered.
-        settled: Names of checks whose doubts the user settled; "all" for every check.
+        table: The rows, the roles of their columns, and the answers of a model.
+        settled: Names of checks whose doubts the user settled, so that they withhold no verdicts; "all"
+            for every check.
 
     Returns:
-        What was found: open doubts first, otherwise in the order of `CHECKS`.
+        The doubts that were found: open ones first, otherwise in the order of `CHECKS`.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": [*"abcdef"] * 2, "text": [*"ghijkl"] * 2})
@@ -236,7 +236,7 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
     """
     doubts = []
     for name, check in CHECKS.items():
-        # Few rows repeat values by accident.
+        # In a small table, values repeat by accident.
         if len(table) < MIN_ROWS and name not in EXACT_CHECKS:
             continue
         doubt = check(table)
@@ -264,22 +264,22 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
     Returns:
         The doubt, which names the column; None if rows are separate items.
     """
-    unit, codes = _get_unit(table)
-    n_units = count_codes(codes)
-    # A few repeats are faults of a file, and not its form.
-    if len(table) < 1.5 * n_units:
+    id_phrase, item_codes = _identify_items(table)
+    n_items = count_codes(item_codes)
+    # A few repeats are faults of a file, and not its structure.
+    if len(table) < 1.5 * n_items:
         return None
     for column, values in _list_arm_columns(table).items():
-        arms = table.encode(column)
-        # Whether no item repeats within one value of the column.
-        is_unique = count_codes(combine_codes(codes, arms)) == len(table)
+        arm_codes = table.encode(column)
+        # The rows are distinct pairs of an item and a value of the column.
+        is_unique = count_codes(combine_codes(item_codes, arm_codes)) == len(table)
         # Otherwise, items have to repeat equally often for each value. A single item always does.
-        if not is_unique and (n_units < 2 or not are_crossed(codes, arms)):
+        if not is_unique and (n_items < 2 or not are_crossed(item_codes, arm_codes)):
             continue
         share = "one for each of" if is_unique else "each with all"
         return RowDoubt(
             check="long_format",
-            sentence=f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, {share} "
+            sentence=f"{pluralize(n_items, 'item')} ({id_phrase}) fill {len(table):,} rows, {share} "
             f"{len(values)} values of {column!r} ({format_list(values[:4])}): are these several "
             "systems, seeds or raters in one table?",
             count=len(table),
@@ -290,9 +290,9 @@ def check_long_format(table: RowTable) -> RowDoubt | None:
 
 
 def check_choice_rows(table: RowTable) -> RowDoubt | None:
-    """Check whether each row is one choice of a multiple-choice item.
+    """Check whether each row is one choice of a multiple-choice item, instead of a whole item.
 
-    A column of two values then marks exactly one of the rows of each item as the right choice.
+    In such a table, a column of two values marks exactly one row of each item as the correct choice.
 
     Args:
         table: The rows of a split, with the roles of their columns.
@@ -300,10 +300,10 @@ def check_choice_rows(table: RowTable) -> RowDoubt | None:
     Returns:
         The doubt, which names the column; None if rows are separate items.
     """
-    unit, codes = _get_unit(table)
-    n_units = count_codes(codes)
-    # With two rows per item, any column of two values may have one of each.
-    if len(table) <= 2 * n_units:
+    id_phrase, item_codes = _identify_items(table)
+    n_items = count_codes(item_codes)
+    # With two rows per item, a column of two values often has one of each by chance.
+    if len(table) <= 2 * n_items:
         return None
     for name in (table.roles.label, *table.roles.further):
         if name not in table.data.column_names:
@@ -311,15 +311,14 @@ def check_choice_rows(table: RowTable) -> RowDoubt | None:
         flags = table.encode(name)
         if count_codes(flags) != 2:
             continue
-        # Either of the two values may be the mark.
+        # Either of the two values may be the mark of the correct choice.
         for flag in (0, 1):
-            # (n_units,) the number of marked rows of each item.
-            n_marked = np.bincount(codes[flags == flag], minlength=n_units)
-            if not (n_marked == 1).all():
+            n_marked_by_item = np.bincount(item_codes[flags == flag], minlength=n_items)
+            if not (n_marked_by_item == 1).all():
                 continue
             return RowDoubt(
                 check="choice_rows",
-                sentence=f"{pluralize(n_units, 'item')} ({unit}) fill {len(table):,} rows, of which {name!r} "
+                sentence=f"{pluralize(n_items, 'item')} ({id_phrase}) fill {len(table):,} rows, of which {name!r} "
                 "marks one each: are these the choices of items, a row each?",
                 count=len(table),
                 remedy="Choices are read from one row per item, with a list of its choices.",
@@ -328,13 +327,13 @@ def check_choice_rows(table: RowTable) -> RowDoubt | None:
 
 
 def check_repeated_ids(table: RowTable) -> RowDoubt | None:
-    """Count the ids that repeat; the rows of one id count as one unit of the intervals.
+    """Count the rows that repeat an id; confidence intervals treat the rows of one id as one unit.
 
     Args:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which is not open; None if all ids are distinct.
+        The doubt, which does not withhold verdicts; None if all ids are distinct.
     """
     if not table.roles.id:
         return None
@@ -357,21 +356,22 @@ def check_repeated_ids(table: RowTable) -> RowDoubt | None:
 
 
 def check_repeated_rows(table: RowTable) -> RowDoubt | None:
-    """Count the rows that are copies of an earlier row; copies count as one unit of the intervals.
+    """Count the rows that are copies of an earlier row; confidence intervals treat copies as one unit.
 
     Args:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which is not open; None if there are few copies.
+        The doubt, which does not withhold verdicts; None if there are few copies.
     """
-    # Items of an audit have an id each, so that their copies were found when they were read.
     copied_row = table.roles.copied_row
+    # The items of an audit have distinct ids, so their copies were searched for when they were read.
     if table.roles.has_known_copies and not copied_row:
         return None
     if not table.roles.has_known_copies and not _can_have_copies(table):
         return None
-    is_copy = find_copies(table.data, (copied_row,) if copied_row else None)
+    compared_columns = (copied_row,) if copied_row else None
+    is_copy = find_copies(table.data, compared_columns)
     n_copies = int(is_copy.sum())
     if n_copies < max(1, MIN_COPIES * len(table)):
         return None
@@ -386,27 +386,30 @@ def check_repeated_rows(table: RowTable) -> RowDoubt | None:
 
 
 def _can_have_copies(table: RowTable) -> bool:
-    """Return whether rows may be copies: rows of distinct texts are not, and few rows without texts are."""
+    """Return whether a table may have copied rows.
+
+    With texts, a text has to repeat. Without texts, rows may be equal by accident: see `are_copies`.
+    """
     if table.text_codes is None:
         return are_copies(table.data)
     return count_codes(table.text_codes) < len(table)
 
 
 def check_repeated_texts(table: RowTable) -> RowDoubt | None:
-    """Count rows if each text occurs twice or more on average, in rows that differ otherwise.
+    """Check whether texts occur twice or more on average, in rows that differ otherwise.
 
     Args:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which is not open; None if texts hardly repeat, or another check explains it.
+        The doubt, which does not withhold verdicts; None if texts hardly repeat, or another check explains it.
     """
     if table.text_codes is None:
         return None
     n_texts = count_codes(table.text_codes)
     if 2 * n_texts > len(table):
         return None
-    # Several systems, repeated ids, copies and a constant text have their own checks.
+    # Other checks report several systems, repeated ids, copies and a constant text.
     for check in (check_long_format, check_repeated_ids, check_repeated_rows, check_constant_text):
         if check(table) is not None:
             return None
@@ -429,11 +432,11 @@ def check_near_duplicates(table: RowTable) -> RowDoubt | None:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which is not open; None if there are few such texts, or the table is very large.
+        The doubt, which does not withhold verdicts; None if there are few such texts, or the table is very large.
     """
     if table.text_codes is None or len(table) > MAX_NEAR_DUPLICATE_TEXTS:
         return None
-    # Equal texts are counted by another check: only the first row of each text is looked at.
+    # Another check counts equal texts, so only the first row of each text is compared.
     is_first = mark_first(table.text_codes)
     normalized_codes = encode_normalized_texts(table.data, table.roles.text)[is_first]
     is_duplicate = ~mark_first(normalized_codes)
@@ -455,24 +458,24 @@ def check_near_duplicates(table: RowTable) -> RowDoubt | None:
 
 
 def check_constant_text(table: RowTable) -> RowDoubt | None:
-    """Check whether all rows have one text, or fewer texts than there are labels.
+    """Check whether all rows have the same text, or fewer texts than labels.
 
-    The column is then hardly what the model reads.
+    The model can hardly predict labels from such a column, so another one may contain its input.
 
     Args:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt; None if there are enough texts, or none at all.
+        The doubt; None if there are enough texts, or if the table has no texts.
     """
     if table.text_codes is None:
         return None
     n_texts = count_codes(table.text_codes)
-    # Texts can only decide the labels if there are as many of them.
+    # Texts can only determine the labels if there are at least as many texts as labels.
     n_labels = 1
     if table.roles.label:
         n_labels = count_codes(table.encode(table.roles.label))
-    # Labels may be nearly as many as rows, as those of a regression are.
+    # The labels of a regression are nearly as many as the rows, so their number is limited.
     min_texts = max(2, min(n_labels, len(table) // 10))
     if n_texts >= min_texts:
         return None
@@ -494,7 +497,8 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which is open from `MIN_AFFECTED` of the rows on; None for few such rows.
+        The doubt, which withholds verdicts if it affects a share of `MIN_AFFECTED` of the rows or more;
+        None if there are few such rows.
     """
     label = table.roles.label
     # Another check reports a constant text.
@@ -506,7 +510,7 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
     is_labeled = find_labeled(table.data, label)
     texts = table.text_codes[is_labeled]
     labels = table.encode(label)[is_labeled]
-    # The first row of each distinct pair of a text and a label.
+    # Each distinct pair of a text and a label is counted once, so a text counts its distinct labels.
     is_new_pair = mark_first(combine_codes(texts, labels))
     n_labels_by_text = np.bincount(texts[is_new_pair], minlength=texts.max(initial=0) + 1)
     has_conflict = n_labels_by_text[texts] > 1
@@ -524,18 +528,19 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
 
 
 def check_train_leak(table: RowTable) -> RowDoubt | None:
-    """Count the test texts that are training texts as well, whatever their letter case and punctuation.
+    """Count the test texts that are training texts as well, up to letter case, spaces and punctuation.
 
     Args:
         table: The rows of a split, and the training rows.
 
     Returns:
-        The doubt, which is open from `MIN_AFFECTED` of the texts on; None for few such texts.
+        The doubt, which withholds verdicts if it affects a share of `MIN_AFFECTED` of the texts or more;
+        None if there are few such texts.
     """
     names = table.roles.text
     if table.train is None or table.text_codes is None:
         return None
-    # A training split with other columns holds other texts.
+    # A training split without these columns cannot be compared.
     if not set(names) <= set(table.train.column_names):
         return None
     training_texts = normalize_texts(table.train, names).unique()
@@ -565,7 +570,7 @@ def check_several_labels(table: RowTable) -> RowDoubt | None:
     label = table.roles.label
     if not label:
         return None
-    # Only lists and objects hold several labels. Texts that list labels are refused when they are read.
+    # Only lists and objects can contain several labels here: the reader refuses strings such as "joy, fear".
     column = get_arrow_column(table.data, label)
     if not pa.types.is_nested(column.type) and not isinstance(column.type, pa.JsonType):
         return None
@@ -587,15 +592,14 @@ def check_several_labels(table: RowTable) -> RowDoubt | None:
 def check_rejected_rows(table: RowTable) -> RowDoubt | None:
     """Check for an unused column in which an annotation tool marks rows as rejected.
 
-    Only the statuses of known tools are looked for. Those of other tools, in any language, are listed
-    with their counts, and `check_failing_group` finds the ones whose labels do not fit.
+    Only the statuses of known tools, such as "reject", are recognized. `check_failing_group` may find
+    rejected rows of other tools, in any language, by their labels.
 
     Args:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, because a person has to say whether the labels of these rows count; None if there is
-        no such column.
+        The doubt, which asks whether the labels of these rows count; None if there is no such column.
     """
     for column, counts in table.unused.items():
         rejected = find_statuses(column, counts)
@@ -614,23 +618,23 @@ def check_rejected_rows(table: RowTable) -> RowDoubt | None:
     return None
 
 
-# ------------------------------------------------------------------- what a model answered
+# ------------------------------------------------------------------- answers of a model
 
 
 def check_class_order(table: RowTable) -> RowDoubt | None:
     """Report that predictions fit the labels far better in another order of the classes.
 
     Args:
-        table: The rows, and what a model answered.
+        table: The rows of a split, and `outcomes`: the answers of a model, and whether each is correct.
 
     Returns:
-        The doubt; None if no other order fits better, or if a file of errors explains it.
+        The doubt; None if no other order fits better, or if the file contains only errors of a model.
     """
     outcomes = table.outcomes
     if outcomes is None or not outcomes.order_doubt:
         return None
-    # Without gold classes, answers are words, whose order is known. If all are incorrect, these are
-    # errors that somebody selected, which any other order fits better.
+    # Without gold classes, answers are words, which have no order to confuse. If all are incorrect,
+    # somebody selected the errors of a model, which any other order fits better.
     if outcomes.gold is None and not outcomes.is_correct.any():
         return None
     n_incorrect = int((~outcomes.is_correct).sum())
@@ -643,26 +647,27 @@ def check_class_order(table: RowTable) -> RowDoubt | None:
 
 
 def check_failing_group(table: RowTable) -> RowDoubt | None:
-    """Check for a value of an unused column whose rows have labels that fit the answers only by chance.
+    """Check for a group of rows in which answers agree with labels no more often than by chance.
 
-    Rows that annotators rejected form such a group, whatever the language of their status. A group of
-    hard items does not: a model that is worse on it is still better than chance.
+    A group is the rows with one value in an unused column. Rows that annotators rejected are such a
+    group, whatever the language of their status. Hard items are not: a model that is worse on them is
+    still better than chance.
 
     Args:
-        table: The rows, and what a model answered.
+        table: The rows of a split, and `outcomes`: the answers of a model, and whether each is correct.
 
     Returns:
-        The doubt about the first such value; None if there is none.
+        The doubt about the first such group; None if there is none.
     """
     outcomes = table.outcomes
     if outcomes is None or outcomes.labels is None or outcomes.answers is None:
         return None
-    # One of several systems in a table may be poor.
+    # In a table of several systems, the rows of a poor one would be such a group.
     if check_long_format(table) is not None:
         return None
     n_groups = sum(map(len, table.unused.values()))
     for column, value, in_group in _iterate_groups(table):
-        # Only labeled rows have outcomes.
+        # The mask selects from the labeled rows, because only they have outcomes.
         mask = in_group if outcomes.rows is None else in_group[outcomes.rows]
         if not is_failing_group(outcomes.labels, outcomes.answers, mask, n_tests=n_groups):
             continue
@@ -680,13 +685,14 @@ def check_failing_group(table: RowTable) -> RowDoubt | None:
 
 
 def check_selected_outcomes(table: RowTable) -> RowDoubt | None:
-    """Check whether a file holds only incorrect answers, or only correct ones.
+    """Check whether a file contains only incorrect answers, or only correct ones.
 
     Args:
-        table: The rows, and what a model answered.
+        table: The rows of a split, and `outcomes`: the answers of a model, and whether each is correct.
 
     Returns:
-        The doubt; None if there are both, only a few answers, or no file.
+        The doubt; None if some answers are correct and some are not, if there are fewer than
+        `MIN_SELECTED` answers, or if the answers do not come from a file.
     """
     outcomes = table.outcomes
     # A model answers all items, but somebody may have selected the rows of a file.
@@ -717,10 +723,11 @@ def check_single_class(table: RowTable) -> RowDoubt | None:
     """Check whether all gold labels are one class, although the model knows several.
 
     Args:
-        table: The rows, and what a model answered.
+        table: The rows of a split, and `outcomes`: the answers of a model, and whether each is correct.
 
     Returns:
-        The doubt; None if there are several classes, or only a few rows.
+        The doubt; None if the labels have several classes, or if there are fewer than `MIN_SELECTED`
+        rows.
     """
     outcomes = table.outcomes
     if outcomes is None or outcomes.gold is None or outcomes.n_classes < 2:
@@ -762,9 +769,10 @@ CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
 
 
 def describe_unused_columns(table: RowTable) -> str:
-    """Return a sentence with the unused columns of few values and their counts; "" for none.
+    """Return a sentence with the unused columns that have few values, and the counts of these values.
 
-    One of them may say which rows count.
+    A user may recognize a column that shows which rows to leave out. The sentence is "" if there is no
+    such column.
 
     Args:
         table: The rows of a split, with the roles of their columns.
@@ -797,21 +805,22 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 
 def format_condition(data: datasets.Dataset, column: str, value: str) -> str:
-    """Return the expression of `--where` that keeps the rows of one value."""
+    """Return the expression of `--where` that keeps the rows of one value, such as `year == 2020`."""
     return f"{quote_column(column)} == {_format_literal(data, column, value)}"
 
 
 def format_exclusion(
     data: datasets.Dataset, column: str, rejected: Sequence[str], remaining: Sequence[str]
 ) -> str:
-    """Return the shortest expression of `--where` that leaves out some values of a column.
+    """Return the shortest expression of `--where` that leaves out some values, such as `year != 2020`.
 
     Args:
         data: The rows.
-        column: The column.
+        column: The column with these values.
         rejected: The values to leave out.
-        remaining: All other values; a single one is easier to require.
+        remaining: All other values of the column.
     """
+    # It is shorter to keep a single value than to leave out several.
     if len(remaining) == 1:
         return format_condition(data, column, remaining[0])
     literals = [_format_literal(data, column, value) for value in rejected]
@@ -821,7 +830,7 @@ def format_exclusion(
 
 
 def _format_literal(data: datasets.Dataset, column: str, value: str) -> str:
-    """Return a value of a column as an expression writes it: texts are quoted."""
+    """Return a value as a literal of an expression: in quotes if its column contains strings."""
     is_text = pa.types.is_string(get_arrow_column(data, column).type)
     return repr(value) if is_text else value
 
@@ -838,13 +847,13 @@ def shorten(text: str, length: int = 60) -> str:
 def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Yield the groups of rows that share a value of an unused column.
 
-    A column whose value determines the correctness of answers was made from them, and is skipped.
+    A column that determines which answers are correct was derived from them, and is skipped.
 
     Args:
-        table: The rows, and what a model answered.
+        table: The rows of a split, and `outcomes`: the answers of a model, and whether each is correct.
 
     Yields:
-        The column, the value ("" for a missing one), and (N,) whether a row has it.
+        The column, its value as a string ("" for a missing value), and (N,) whether each row has it.
     """
     outcomes = table.outcomes
     if outcomes is None:
@@ -854,7 +863,7 @@ def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool
         codes = table.encode(column)
         labeled_codes = codes if outcomes.rows is None else codes[outcomes.rows]
         pairs = combine_codes(labeled_codes, correctness_codes)
-        # As many pairs as values: each value has one outcome.
+        # With as many pairs as values, the answers of a value are all correct or all incorrect.
         if count_codes(pairs) == count_codes(labeled_codes):
             continue
         for row in find_first_rows(codes):
@@ -863,42 +872,45 @@ def _iterate_groups(table: RowTable) -> Iterator[tuple[str, str, NDArray[np.bool
             yield column, name, codes == codes[row]
 
 
-def _get_unit(table: RowTable) -> tuple[str, Codes]:
-    """Return what identifies the items of a table if rows are not separate items.
+def _identify_items(table: RowTable) -> tuple[str, Codes]:
+    """Return which rows belong to the same item, and a phrase on how items were identified.
+
+    Items are identified by their id, or else by their text, or else by an unused column whose values
+    all occur equally often. Without such a column, each row is an item.
 
     Args:
-        table: The rows of a split, with the roles of their columns.
+        table: The N rows of a split, with the roles of their columns.
 
     Returns:
-        A phrase such as "by 'id'" and (N,) the number of the item of each row: by the id, or else by
-        the text, or else by an unused column whose values all occur equally often.
+        A phrase such as "by 'id'", and (N,) codes that are equal for rows of the same item.
     """
     if table.roles.id:
         return f"by {table.roles.id!r}", table.encode(table.roles.id)
     if table.text_codes is not None:
         return "by their text", table.text_codes
-    name = _find_crossed_column(table)
+    name = _find_balanced_column(table)
     if name:
         return f"by {name!r}", table.encode(name)
-    # Each row is an item.
     return "", np.arange(len(table), dtype=np.int64)
 
 
-def _find_crossed_column(table: RowTable) -> str:
-    """Return an unused column with many values that all occur equally often; "" for none.
+def _find_balanced_column(table: RowTable) -> str:
+    """Return an unused column with many values that all occur equally often; "" if there is none.
 
-    Items that several systems answer occur equally often; other categories hardly do.
+    Such a column may identify items that several systems answered. Other categories rarely occur
+    equally often.
 
     Args:
         table: The rows of a split, with the roles of their columns.
     """
     for name in table.data.column_names:
         column = get_arrow_column(table.data, name)
-        is_code = pa.types.is_string(column.type) or pa.types.is_integer(column.type)
-        if name in table.roles.used or column.null_count or not is_code:
+        can_be_id = pa.types.is_string(column.type) or pa.types.is_integer(column.type)
+        if name in table.roles.used or column.null_count or not can_be_id:
             continue
-        sizes = np.bincount(table.encode(name))
-        if len(sizes) >= MIN_ROWS and sizes.min() == sizes.max() > 1:
+        counts = np.bincount(table.encode(name))
+        has_many_values = len(counts) >= MIN_ROWS
+        if has_many_values and counts.min() == counts.max() > 1:
             return str(name)
     return ""
 
@@ -910,7 +922,8 @@ def _list_arm_columns(table: RowTable) -> dict[str, list[str]]:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        Column of 2 to `MAX_ARMS` values -> its values, columns of texts before those of numbers.
+        Column of 2 to `MAX_ARMS` distinct values -> these values as strings. Columns of strings come before
+        columns of numbers.
     """
     text_columns = {}
     number_columns = {}
@@ -921,7 +934,7 @@ def _list_arm_columns(table: RowTable) -> dict[str, list[str]]:
         is_text = pa.types.is_string(column.type)
         if column.null_count or not (is_text or pa.types.is_integer(column.type)):
             continue
-        # One value more than allowed shows that there are too many.
+        # One value more than allowed is enough to see that there are too many.
         distinct_values = column.unique()[: MAX_ARMS + 1].to_pylist()
         if not 1 < len(distinct_values) <= MAX_ARMS:
             continue

@@ -1,4 +1,4 @@
-"""Rows of a table that a condition keeps, as in `--where "arm == 'student'"`.
+"""Rows of a table that meet a condition, as in `--where "arm == 'student'"`.
 
 `filter_rows` evaluates the condition for every row.
 """
@@ -18,19 +18,20 @@ from rightreasons.io.columns import (
 )
 
 MAX_CELL_CHARACTERS = 40
-"""Length of a cell in errors."""
+"""Maximum length of a cell in error messages."""
 
 
 @attach_options("where")
 def filter_rows(tables: Splits, condition: str) -> Splits:
-    """Return the rows of a table for which a condition holds.
+    """Return the rows that meet a condition, of one table or of each split.
 
     Args:
-        tables: A table, or those of several splits, each of which has to keep some rows.
-        condition: Expression of jinja over columns, with or without braces.
+        tables: A table, or a table per split.
+        condition: Expression of jinja over columns, with or without double braces.
 
     Raises:
-        ValueError: If the condition is no expression over the columns, or holds for no row.
+        ValueError: If the condition is not an expression over the columns, or if no row of a table meets
+            it.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"arm": ["x", "y", "x"], "n": [1, 2, 3]})
@@ -39,10 +40,7 @@ def filter_rows(tables: Splits, condition: str) -> Splits:
     """
     if isinstance(tables, datasets.Dataset):
         return _filter_split(tables, condition)
-    # A split without rows that fit is refused.
-    parts = {}
-    for name, data in tables.items():
-        parts[name] = _filter_split(data, condition)
+    parts = {name: _filter_split(data, condition) for name, data in tables.items()}
     return datasets.DatasetDict(parts)
 
 
@@ -50,20 +48,19 @@ def filter_rows(tables: Splits, condition: str) -> Splits:
 
 
 def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
-    """Return the rows of a table for which a condition holds.
+    """Return the rows of a table for which a condition is true, or another truthy value.
 
     Args:
         data: The table.
-        condition: Expression of jinja over columns, with or without braces.
+        condition: Expression of jinja over columns, such as "year > 2020", with or without double braces.
 
     Raises:
-        ValueError: If the condition is no expression over the columns, or holds for no row.
+        ValueError: If the condition is not an expression over the columns, or is true for no row.
     """
-    # A condition is always an expression, so that its braces may be omitted.
+    # On the command line, the braces of an expression may be omitted.
     expression = condition
     if not is_expression(condition):
         expression = write_expression(condition)
-    # Any value that counts as true keeps its row.
     rows = []
     for row, value in enumerate(evaluate_expression(expression, data)):
         if value:
@@ -77,19 +74,20 @@ def _filter_split(data: datasets.Dataset, condition: str) -> datasets.Dataset:
 
 
 def _describe_first_row(expression: str, data: datasets.Dataset) -> str:
-    """Describe the cells of the first row that a condition reads, as the end of a sentence.
+    """Describe the cells of the first row that a condition reads, such as "; the first row has year = '2020'".
 
-    They show, for example, that the cells of a csv file are texts, which equal no number.
+    The user may see from them that the cells of a csv file are strings, which never equal a number.
 
     Args:
-        expression: The condition.
+        expression: The condition in double braces.
         data: The table.
 
     Returns:
-        The phrase; "" if the condition reads no column.
+        The end of a sentence; "" if the condition reads no column.
     """
     cells = []
     for name in sorted(list_read_names(expression)):
+        # A condition may also use `row`, which is not a column.
         if name in data.column_names:
             cells.append(f"{name} = {format_value(data[0][name], MAX_CELL_CHARACTERS)}")
     if not cells:

@@ -1,7 +1,7 @@
-"""Sources of rows before they are opened: which rows are meant, and which values make arms.
+"""Options on the rows of a source, before it is opened.
 
-`add_row_options` adds `--where` to a source; `list_values` lists what `--by` makes arms of;
-`add_settled_checks` reads which doubts about rows a data.yaml says are settled.
+`add_row_options` adds `--where` to a source; `list_values` lists the values of the column that `--by`
+names, each of which is audited; `add_settled_checks` reads from a data.yaml which doubts are settled.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
     """Attach the options that select rows, such as `--where`, to a source of rows.
 
     Args:
-        source: Anything that `as_table` takes; None for no source.
-        options: Options, of which those of `RowOptions` count.
+        source: Anything that `as_table` accepts; None for no source.
+        options: Options, of which only those of `RowOptions` are used.
 
     Returns:
-        A description of the source with these options; the source itself if none was given, so that a
-        table in memory keeps its type.
+        A description of the source with the options that were changed. If none was changed, the source
+        itself, so that a table in memory keeps its type.
     """
     names = RowOptions.list_names()
     changes = {name: value for name, value in options.get_changes().items() if name in names}
+    # Without changes, a table in memory does not become a description.
     if not changes or source is None:
         return source
     description = read_description(source)
@@ -42,16 +43,17 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
 
 
 def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
-    """Add the checks of rows that a data.yaml says are settled to the options of an audit.
+    """Add the checks of rows that a data.yaml lists as settled to the options of an audit.
 
     Args:
-        options: The options; checks that they name count more than those of a data.yaml.
-        *sources: The data and the predictions; None for none. The first one with settled checks counts.
+        options: The options, returned unchanged if they name settled checks themselves.
+        *sources: The data and the predictions: a data.yaml, another source, which has no settings, or
+            None. The first data.yaml with settled checks is used.
     """
+    # Checks that the user names replace those of a data.yaml.
     if options.settled_checks:
         return options
     for source in sources:
-        # A source in memory has no settings.
         settled = read_description(source).complete(CheckOptions()).settled_checks
         if settled:
             return options.replace(settled_checks=settled)
@@ -62,18 +64,17 @@ def list_values(source: Any, column: str) -> list[Any]:
     """Return the distinct values of a column, in the order of the rows, for an audit value by value.
 
     Args:
-        source: Anything that `as_table` takes.
-        column: The column, such as that of the system.
+        source: Anything that `as_table` accepts.
+        column: The column, such as "system".
 
     Raises:
-        OptionError: If there is no such column, or it has one value or too many.
+        OptionError: If there is no such column, or it has fewer than 2 or more than `MAX_ARMS` values.
     """
     tables = as_table(source)
-    # A table without splits is a single one.
     parts: Mapping[str, datasets.Dataset] = {"": tables}
     if not isinstance(tables, datasets.Dataset):
         parts = tables
-    # The keys of a dictionary keep the order of the rows.
+    # A dictionary drops repeated values, and keeps the order of the rows.
     values: dict[Any, None] = {}
     for data in parts.values():
         check_column_name(data, column, "by", "the table")

@@ -1,7 +1,7 @@
-"""The rows of what was read, as the checks of `row_checks` take them.
+"""Input of the checks of rows in `row_checks`.
 
-`make_row_table` makes a `RowTable` of a split and of the columns that `look` found; `judge_predictions`
-says which predictions of a file are correct.
+`make_row_table` makes a `RowTable` from the rows of a split and the columns that `look` found;
+`judge_predictions` returns which predictions of a file are correct.
 """
 
 from __future__ import annotations
@@ -28,30 +28,32 @@ from rightreasons.io.samples import TEST_SPLITS
 from rightreasons.io.scores.results import Predictions
 
 TEXT_ROLES = ("text", "text pair", "prompt", "choices")
-"""What `look` calls the columns that make up the input of a model."""
+"""Names that `look` gives to the columns of the input of a model."""
 
 LABEL_ROLES = ("label", "labels")
 
 _COMPARISON = re.compile(r"\{\{ (.+) == (.+) \}\}")
 
-Found = Mapping[str, Sequence[str]]
-"""What is read -> the columns that it is read from, as `Resolution.columns`."""
+ColumnsByRole = Mapping[str, Sequence[str]]
+"""Role, such as "text" or "scores" -> the columns that have it, as in `Resolution.columns`."""
 
 
 def make_row_table(
-    parts: Mapping[str, datasets.Dataset], columns: Found, outcomes: Outcomes | None = None
+    parts: Mapping[str, datasets.Dataset],
+    columns: ColumnsByRole,
+    outcomes: Outcomes | None = None,
 ) -> RowTable:
-    """Make the table of the split that an audit would take, with the training split if there is one.
+    """Make the table of the split that an audit would use, with the training split if there is one.
 
     Args:
         parts: Name of a split -> its rows.
-        columns: What is read -> its columns.
-        outcomes: What a model answered to the rows; None if that is not known.
+        columns: Role, such as "text" or "scores" -> the columns that have it.
+        outcomes: The answers of a model, and whether they are correct; None if they are unknown.
     """
-    # The first split that audits prefer, or else the first of the data.
+    # Audits prefer a test split; otherwise they use the first one.
     candidates = [name for name in (*TEST_SPLITS, *parts) if name in parts]
     split = candidates[0]
-    # Columns may be fields of objects, or expressions.
+    # A role may belong to a field of objects, or to an expression, which become columns.
     names = _list_columns(columns, tuple(columns))
     data = add_nested_columns(parts[split], names)
     train = None
@@ -61,12 +63,13 @@ def make_row_table(
     return RowTable(data, roles, outcomes, train)
 
 
-def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
+def assign_roles(columns: ColumnsByRole, data: datasets.Dataset) -> RowRoles:
     """Return the roles of the columns of a table, as the checks of rows need them.
 
     Args:
-        columns: What was read, as "label", "scores" or "right" -> its columns.
-        data: The table, whose usual headings add texts and ids.
+        columns: Role that `look` found, such as "label", "scores" or "right" (the column that shows which
+            answers are correct, or the columns of answers and labels) -> its columns.
+        data: The table, whose texts and ids are also recognized by usual headings.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": ["a"], "text": ["Fine."], "p_0": [0.9], "y": [0]})
@@ -75,7 +78,7 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
         (('text',), 'y', 'id', ('answer_unread', 'p_0'))
     """
     text = _list_columns(columns, TEXT_ROLES)
-    # Predictions may come with their texts, which are not read.
+    # A table of predictions may have the texts as well, although they are not read.
     usual_text = find_usual_column(data.column_names, TEXT_HEADINGS)
     if not text and usual_text is not None:
         text = (usual_text,)
@@ -83,12 +86,12 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
     label = labels[0] if labels else ""
     answer = ""
     correct = _list_columns(columns, ("right",))
-    # A single column says which answers are correct, or is an expression that compares two columns.
+    # A single name is a column of correctness, or an expression such as "{{ answer == label }}".
     if len(correct) == 1:
         correct = _parse_comparison(correct[0], data.column_names) or correct
     if len(correct) == 2:
         answer, label = correct
-    # An expression of the labels may be no column of this table.
+    # Labels may be read by an expression that is not a column of this table.
     if label not in data.column_names:
         label = ""
     further = [UNREAD]
@@ -105,40 +108,42 @@ def assign_roles(columns: Found, data: datasets.Dataset) -> RowRoles:
     )
 
 
-def _list_columns(columns: Found, roles: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of some roles, in the order of the roles."""
+def _list_columns(columns: ColumnsByRole, roles: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of several roles, in the order of the roles."""
     names: list[str] = []
     for role in roles:
         names += columns.get(role, ())
     return tuple(names)
 
 
-def judge_predictions(read: Predictions) -> Outcomes | None:
-    """Return which predictions of a file are correct; None if it has no labels.
+def judge_predictions(predictions: Predictions) -> Outcomes | None:
+    """Return which predictions of a file are correct; None if the file has no labels.
 
     Args:
-        read: Scores with labels, or a confidence in answers with their correctness.
+        predictions: Either class scores with labels as `references`, or, for kind="confidence",
+            confidences in answers with their correctness as `references`.
     """
-    if read.references is None:
+    if predictions.references is None:
         return None
-    references = np.asarray(read.references)
-    if read.kind == "confidence":
-        # Here the references say which answers are correct.
-        answers, labels = _encode_answers(read)
+    references = np.asarray(predictions.references)
+    if predictions.kind == "confidence":
+        answers, labels = _encode_answers(predictions)
         return Outcomes(
-            references.astype(np.bool_),
+            is_correct=references.astype(np.bool_),
             labels=labels,
             answers=answers,
-            order_doubt=read.doubt,
+            order_doubt=predictions.doubt,
             is_stored=True,
         )
+    scores = predictions.predictions
     is_labeled = references >= 0
-    predicted = predict_classes(read.predictions)[is_labeled]
+    predicted = predict_classes(scores)[is_labeled]
     gold = references[is_labeled].astype(np.int64)
     n_classes = 0
     # If items have different numbers of choices, the scores are lists, and there are no classes.
-    if isinstance(read.predictions, np.ndarray):
-        n_classes = 2 if read.predictions.ndim == 1 else read.predictions.shape[1]
+    if isinstance(scores, np.ndarray):
+        # A vector is P(class 1) of two classes.
+        n_classes = 2 if scores.ndim == 1 else scores.shape[1]
     return Outcomes(
         is_correct=predicted == gold,
         rows=np.flatnonzero(is_labeled),
@@ -146,49 +151,50 @@ def judge_predictions(read: Predictions) -> Outcomes | None:
         answers=predicted,
         gold=gold,
         n_classes=n_classes,
-        order_doubt=read.doubt,
+        order_doubt=predictions.doubt,
         is_stored=True,
     )
 
 
 def _encode_answers(
-    read: Predictions,
+    predictions: Predictions,
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """Return (N,) answers and (N,) labels as numbers of the distinct labels.
+    """Return the answers and the labels of N rows as codes of the distinct labels.
 
     Args:
-        read: Predictions whose correctness was read from an answer and a label.
+        predictions: All columns of the file, and the names of those that show correctness: the columns of
+            the answers and the labels, an expression that compares them, or a single column.
 
     Returns:
-        The answers, -1 for a word that is no label, and the labels; None for both if one column alone
-        says which answers are correct.
+        (N,) codes of the answers, -1 for an answer that is not a label, and (N,) codes of the labels; None
+        for both if correctness was read from a single column.
     """
-    names = read.taken.get("right", ())
-    # An expression may compare the two columns.
+    names = predictions.taken.get("right", ())
     if len(names) == 1:
-        names = _parse_comparison(names[0], read.columns)
+        names = _parse_comparison(names[0], predictions.columns)
     if len(names) != 2:
         return None, None
     answer_column, label_column = names
     # `factorize` returns a code per row, and the distinct values.
-    label_codes, labels = factorize(read.columns[label_column])
-    answer_codes, answers = factorize(read.columns[answer_column])
-    number_by_label = {str(label): number for number, label in enumerate(labels)}
-    answer_numbers = [number_by_label.get(str(answer), -1) for answer in answers]
-    numbers = np.array(answer_numbers, dtype=np.int64)
-    return numbers[answer_codes], np.asarray(label_codes)
+    label_codes, labels = factorize(predictions.columns[label_column])
+    answer_codes, answers = factorize(predictions.columns[answer_column])
+    # The codes of answers refer to the distinct answers: translate them to codes of labels.
+    code_by_label = {str(label): code for code, label in enumerate(labels)}
+    label_code_by_answer_code = [code_by_label.get(str(answer), -1) for answer in answers]
+    translation = np.array(label_code_by_answer_code, dtype=np.int64)
+    return translation[answer_codes], np.asarray(label_codes)
 
 
 def _parse_comparison(expression: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the two columns that an expression such as "{{ answer == label }}" compares.
 
     Args:
-        expression: The expression.
+        expression: The expression; any other string has no columns.
         names: The columns of the table.
 
     Returns:
-        The columns of the answers and of the labels; () for another expression, such as a comparison
-        with a constant.
+        The left column (the answers) and the right column (the labels); empty if the expression is
+        another one, such as a comparison with a constant.
     """
     match = _COMPARISON.fullmatch(expression)
     if match is None:

@@ -1,6 +1,6 @@
-"""Predictions of several runs (seeds of one model), matched to items by their ids.
+"""Predictions of several runs, such as seeds of a model, in the order of the items.
 
-`read_runs` reads a file per run, with `rightreasons.io.predictions.read_answers`.
+`read_runs` reads a file per run, and matches its rows with the items by their ids.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
     r"""Read the choices of several runs in the order of the items.
 
     Args:
-        files: A file of answers or scores per run, as `read_answers` takes them, with a column
-            `id`; or, without one, with as many rows as there are items, in their order.
+        files: A file of answers or scores for each of R runs, which `read_answers` accepts. A file without
+            a column `id` has a row for each item, in the order of the items.
         ids: N ids of the items.
 
     Returns:
-        (N, R) index of the choice of each item by each run.
+        (N, R) index of the choice that each run predicts for each item.
 
     Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If there is no file, or if a file lacks an item, repeats one, has texts as
-            answers, or has a number that is not the index of a choice.
+        FileNotFoundError: If a file does not exist.
+        ValueError: If there are no files, or if an item is missing in a file, or repeats, or if an answer
+            is not the index of a choice.
 
     Example:
         >>> import tempfile
@@ -56,22 +56,22 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
 
 def _read_choices(file: Path, names: Sequence[str]) -> Integers:
-    """Return (N,) the choice of each item by one run.
+    """Return (N,) the index of the choice that one run predicts for each item.
 
     Args:
-        file: A file of answers or scores.
-        names: N ids of the items. A file with ids may have its rows in any order, and further items;
-            one without has a row per item.
+        file: A file of answers or scores. With a column of ids, the rows may be in any order, and there may
+            be further items; without one, there is a row for each item.
+        names: N ids of the items.
 
     Raises:
-        ValueError: If an item is missing, or an answer is not the number of a choice.
+        ValueError: If an item is missing, or if an answer is not the index of a choice.
     """
     stored = read_answers(file)
     choices = stored.answers
-    # A file of scores has no answers: the choice with the highest score is the prediction.
+    # In a file of scores, the choice with the highest score is the prediction.
     if stored.scores is not None:
         choices = _select_highest(stored.scores, file.name)
-    # Texts would have to be matched with the choices of the items, which are not known here.
+    # Texts cannot be matched with the choices of the items, which are not known here.
     if not isinstance(choices, np.ndarray):
         raise ValueError(
             f"Expected the number of the predicted choice of each item in {file.name}, but got texts."
@@ -106,7 +106,7 @@ def _select_highest(scores: NDArray[np.float64], file_name: str) -> Integers:
 
     Args:
         scores: (N, K) scores, or (N,) probabilities of the second of two choices.
-        file_name: The name of the file, for errors.
+        file_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If a score is missing.

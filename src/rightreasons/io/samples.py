@@ -37,16 +37,16 @@ def choose_split(
     Args:
         splits: The items of each split by its name.
         split: The name of the split; None to look for one.
-        source_name: What the data is called, for errors.
+        source_name: Name of the data, for error messages.
         preferred: The names to look for, the best one first.
-        takes_any: Whether any other split will do if there is none of these. The only split of a data
-            set always does.
+        takes_any: Whether other splits are candidates after the preferred ones. The only split of a data
+            set always is.
 
     Returns:
-        `split`, or else the first of the candidates with a labeled item, or else the first candidate.
+        `split`, or else the first candidate with a labeled item, or else the first candidate.
 
     Raises:
-        ValueError: If there is no split of this name, or no candidate.
+        ValueError: If there is no split with the name `split`, or no candidate.
 
     Example:
         >>> labeled, unlabeled = (datasets.Dataset.from_dict({"label": [label]}) for label in (1, -1))
@@ -85,7 +85,7 @@ def list_labeled_rows(data: datasets.Dataset) -> list[int]:
         return []
     rows = []
     for row, label in enumerate(data["label"][:]):
-        # Labels may be names, which cannot be compared with 0.
+        # Labels may be class names, which cannot be compared with 0.
         is_name = isinstance(label, str)
         if is_name or (label is not None and label >= 0):
             rows.append(row)
@@ -96,13 +96,14 @@ def select_labeled_items(data: datasets.Dataset) -> datasets.Dataset:
     """Return the items that have a label, in their order.
 
     Args:
-        data: Items with a column `label`, -1 or None for none; without it, none has a label.
+        data: Items with a column `label`, -1 or None for items without a label. Without this column, no
+            item has a label.
     """
     return data.select(list_labeled_rows(data))
 
 
 def limit_items(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:
-    """Return at most `limit` rows of a data set with a column `id`, see `choose_rows`; None for all."""
+    """Return the sample of at most `limit` rows that `choose_rows` chooses by the column `id`, or all if None."""
     check_seed(seed)
     if limit is None or check_count(limit, "limit") >= len(data):
         return data
@@ -114,19 +115,19 @@ def choose_rows(
 ) -> NDArray[np.int64]:
     """Choose a pseudo-random sample of rows that depends only on the seed and their ids.
 
-    Each id has a rank, a hash of seed and id, and the rows with the lowest ranks are chosen. Hence the
-    order of the rows does not matter, and a smaller sample is a part of a larger one.
+    Each id has a rank, a hash of the seed and the id, and the rows with the lowest ranks are chosen. Hence
+    the order of the rows does not matter, and a larger sample contains every smaller one.
 
     Args:
         ids: N unique ids.
         limit: Number of rows to choose, at most N.
         seed: The seed of the ranks.
-        groups: N names of groups, None for a single row: a group is chosen as a whole, by the rank of
-            its name, so that fewer rows may be chosen.
+        groups: N names of groups, None for a row without a group. A group is chosen as a whole, by the
+            rank of its name. If None, rows have no groups.
 
     Returns:
-        (limit,) row numbers, ascending; with groups, fewer if the next one is too large, but always
-        the first group.
+        (limit,) row indices, ascending. With groups there are fewer if the next group does not fit, but
+        the first group is always included.
 
     Example:
         >>> choose_rows(["a", "b", "c", "d"], 2)
@@ -152,29 +153,29 @@ def choose_rows(
 
 
 def _compute_rank(name: Any, seed: int) -> int:
-    """Return the pseudo-random rank of a name."""
-    # A name may hold half a character.
+    """Return the pseudo-random rank of a name: its hash with the seed."""
+    # Half of a surrogate pair in a name cannot be encoded otherwise.
     key = f"{seed}/{name}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(key, digest_size=RANK_BYTES).digest()
     return int.from_bytes(digest, "big")
 
 
 def _limit_to_groups(ranks: NDArray[np.uint64], limit: int) -> int:
-    """Return how many of the first rows form whole groups, and are at most `limit`.
+    """Return the largest number of leading rows, up to `limit`, that consists of whole groups.
 
-    The first group always counts, even if it is too large.
+    The first group is always included, even if it has more rows.
 
     Args:
-        ranks: (N,) ranks of the rows, ascending; the rows of a group have one rank.
+        ranks: (N,) ranks of the rows, ascending; the rows of a group have the same rank.
         limit: The maximum number of rows.
     """
     n_rows = len(ranks)
     if not 0 < limit < n_rows:
         return limit
-    # The positions after the last row of each group, where the rank changes.
+    # A group ends where the rank changes. These are the numbers of rows up to each end.
     is_end = np.diff(ranks) > 0
     ends = np.append(np.flatnonzero(is_end) + 1, n_rows)
-    # The number of groups that end at the limit or before it.
+    # The number of groups that fit in the limit.
     n_groups = int(np.searchsorted(ends, limit, side="right"))
     last_group = max(n_groups - 1, 0)
     return int(ends[last_group])

@@ -1,7 +1,7 @@
-"""Forms in which scores are written by libraries rather than by people.
+"""Parsers of scores in the formats of libraries and servers.
 
-`parse_number_list` reads lists as numpy and torch print them, and `spread_token_logprobs` makes a
-column per token of what servers return.
+`parse_number_list` reads lists that numpy and torch printed, `spread_token_logprobs` the tokens that
+servers report, and `make_pipeline_columns` the results of pipelines of transformers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 MAX_SUM_ERROR = 0.02
-"""Difference from 1 that rounding to two decimals explains."""
+"""Maximum difference from 1 of the sum of probabilities that are rounded to two decimals."""
 
 NUMBER_LIST = re.compile(r"\s*(?:tensor\(|array\()?\[([^\[\]]*)\](?:,[^\[\]]*)?\)?\s*")
-"""A list of numbers as numpy prints it, [0.9 0.1], or torch: tensor([0.9, 0.1], device='cuda:0')."""
+"""Matches a list that numpy or torch printed: "[0.9 0.1]", or "tensor([0.9, 0.1], device='cuda:0')"."""
 
 
 def parse_number_list(text: str) -> list[str] | None:
-    """Return the numbers in a list that numpy or torch printed, as texts.
+    """Return the numbers in a list that numpy or torch printed, as strings.
 
     Args:
-        text: A text such as "[0.9 1.e-01]" or "tensor([0.3, 0.7])".
+        text: A string such as "[0.9 1.e-01]" or "tensor([0.3, 0.7])".
 
     Returns:
-        The numbers; None for another text.
+        The numbers; None if the string is not such a list.
 
     Example:
         >>> parse_number_list("[0.9 1.e-01]"), parse_number_list("tensor([0.3, 0.7])")
@@ -37,22 +37,22 @@ def parse_number_list(text: str) -> list[str] | None:
     match = NUMBER_LIST.fullmatch(text)
     if match is None:
         return None
-    # numpy separates by spaces, torch by commas.
+    # numpy separates numbers by spaces, torch by commas.
     return match[1].replace(",", " ").split()
 
 
 def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
-    """Return a column of log-probabilities for each token that every item has, as servers report them.
+    """Return the log-probabilities of tokens that servers report, as a column for each token of all items.
 
-    The tokens of an item are the answers that were considered. Their log-probabilities are logits: the
-    softmax over them is the probability of each, given that one of them is the answer.
+    Each token is a possible answer. The log-probabilities are logits: their softmax is the probability of
+    each answer, given that it is one of these.
 
     Args:
-        cells: For each item a list of {"token": …, "logprob": …}.
+        cells: (N,) lists of {"token": …, "logprob": …}.
 
     Returns:
-        Token -> its log-probability for each item; {} for cells of another form, or if items share
-        fewer than two tokens.
+        Token -> (N,) its log-probabilities. If a cell has another format, or if items share fewer than two
+        tokens, an empty mapping.
 
     Example:
         >>> yes, no = {"token": " yes", "logprob": -0.1}, {"token": "no", "logprob": -2.4}
@@ -67,7 +67,7 @@ def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
         rows.append(logprob_by_token)
     if not rows:
         return {}
-    # A token that some items lack has no log-probability there.
+    # A token that is missing in some items cannot be a column.
     shared_tokens = set(rows[0]).intersection(*rows)
     if len(shared_tokens) < 2:
         return {}
@@ -79,15 +79,15 @@ def spread_token_logprobs(cells: Sequence[Any]) -> dict[str, list[float]]:
 
 
 def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the columns of what a classification pipeline, as that of transformers, returned for each item.
+    """Return the results of a pipeline for classification, such as that of transformers, as columns.
 
     Args:
-        items: For each item an object of a label and a score, a list of such objects, or a list of
-            tokens with log-probabilities.
+        items: (N,) results: objects of a label and a score, lists of such objects, or lists of tokens
+            with log-probabilities.
 
     Returns:
-        "prediction" and "confidence"; or "p_CLASS", or "logit_TOKEN", for each class; {} for items of
-        another form.
+        The columns "prediction" and "confidence" for single objects, a column "p_CLASS" for each class, or a
+        column "logit_TOKEN" for each token. If the items have another format, an empty mapping.
 
     Example:
         >>> make_pipeline_columns([{"label": "up", "score": 0.9}])
@@ -106,7 +106,7 @@ def make_pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
         columns["prediction"] = [entry["label"] for entry in items]
         columns["confidence"] = [entry["score"] for entry in items]
         return columns
-    # Other programs have other keys for the label and the score.
+    # Other programs use other keys for the label and the score.
     if not all(map(_are_class_scores, items)):
         items = list(map(_name_entries, items))
         if not all(map(_are_class_scores, items)):
@@ -121,10 +121,10 @@ def _spread_class_scores(items: Sequence[Any]) -> dict[str, list[Any]]:
     """Return a column of scores for each class.
 
     Args:
-        items: For each item a list of {"label": …, "score": …}.
+        items: (N,) lists of {"label": …, "score": …}.
 
     Returns:
-        "p_LABEL" -> the score of each item; None for an item without the class.
+        Column "p_LABEL" -> (N,) scores, None for an item without this class.
     """
     columns: dict[str, list[Any]] = {}
     n_items = len(items)
@@ -139,15 +139,13 @@ def _spread_class_scores(items: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _name_entries(cell: Any) -> Any:
-    """Return a list of named probabilities with the keys "label" and "score", whatever their own keys.
+    """Rename the keys of a list of probabilities by class to "label" and "score".
 
-    Comprehend writes `[{"Name": "up", "Score": 0.75}, {"Name": "down", "Score": 0.25}]`.
+    For example, Comprehend returns `[{"Name": "up", "Score": 0.75}, {"Name": "down", "Score": 0.25}]`.
 
     Args:
-        cell: The value of an item.
-
-    Returns:
-        The list; the cell itself unless it is a list of a name and a fraction each that add up to 1.
+        cell: The value of an item. It is returned unchanged unless it is a list of objects of a string and
+            a float, and the numbers add up to 1.
     """
     if not isinstance(cell, list) or not cell:
         return cell
@@ -155,12 +153,12 @@ def _name_entries(cell: Any) -> Any:
     for entry in cell:
         if not isinstance(entry, Mapping) or len(entry) != 2:
             return cell
-        # The two fields may be in either order: sorted, the text comes last.
+        # The fields may be in either order. Sorting puts the string (True) after the number (False).
         score, name = sorted(entry.values(), key=_is_text)
         if not _is_text(name) or not isinstance(score, float):
             return cell
         score_by_name[name] = score
-    # A single number may be anything, and a repeated name is not that of a class.
+    # A single number need not be a probability, and names of classes do not repeat.
     if len(cell) == 1 or len(score_by_name) < len(cell):
         return cell
     # Numbers that do not add up to 1 are counts or distances.
@@ -178,7 +176,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _are_class_scores(cells: Any) -> bool:
-    """Return whether cells are a list of objects of a label and a score alone."""
+    """Return whether cells are a list of objects with the keys "label" and "score", and no others."""
     if not isinstance(cells, (list, tuple)) or not cells:
         return False
     return all(map(_is_class_score, cells))
@@ -195,7 +193,7 @@ def _read_token_logprobs(cell: Any) -> dict[str, float] | None:
         cell: A list of {"token": …, "logprob": …}.
 
     Returns:
-        Token -> log-probability; None for a cell of another form.
+        Token -> log-probability; None if the cell has another format.
     """
     if not isinstance(cell, list) or not cell:
         return None
@@ -206,7 +204,7 @@ def _read_token_logprobs(cell: Any) -> dict[str, float] | None:
         if not {"token", "logprob"} <= entry.keys():
             return None
         token = str(entry["token"]).strip()
-        # " yes" and "yes" are one answer, whose probabilities are added: in logarithms, by logaddexp.
+        # " yes" and "yes" are the same answer. `logaddexp` adds their probabilities.
         log_sum = logprobs.get(token, -np.inf)
         logprobs[token] = float(np.logaddexp(log_sum, entry["logprob"]))
     return logprobs

@@ -1,7 +1,7 @@
 """Sheets that a person fills in: csv files for spreadsheets, with a row per item.
 
-`write_sheet` writes a sheet, and `read_sheet` reads the filled one. What the cells may hold is
-checked by the callers, which name a wrong cell by its line.
+`write_sheet` writes a sheet, and `read_sheet` reads it when it is filled. The callers check the values of the
+cells, and report the lines of invalid ones.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ITEM_COLUMN = "item"
 """Column that identifies the item of a row."""
 
 FIRST_LINE = 2
-"""Line of a csv file that holds the first item, after the line of the headings."""
+"""Number of the line of the first item in a csv file, after the line of the headings."""
 
 _BYTE_ORDER_MARK = "\ufeff"
-"""First character of a file, by which spreadsheets recognize UTF-8."""
+"""First character of a file, from which spreadsheets recognize UTF-8."""
 
 
 def write_sheet(file: Path, headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> Path:
@@ -51,10 +51,10 @@ def read_sheet(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     for number in range(n_rows):
         row = {}
         for column in columns:
-            # People leave spaces around what they type.
+            # Typed values may have spaces around them.
             row[column] = str(cells_by_column[column][number]).strip()
         rows.append(row)
-    # Two decisions on one item would contradict each other.
+    # Two rows about the same item might contradict each other.
     item_ids = [row[ITEM_COLUMN] for row in rows]
     check_ids(item_ids, f"item of {file.name}")
     return rows

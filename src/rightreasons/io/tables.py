@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import datasets
@@ -61,10 +61,10 @@ ONLY_SPLIT = "data"
 """The name of the only split of a table without splits."""
 
 Parts: TypeAlias = "Mapping[str, datasets.Dataset]"
-"""The tables of the splits by their names; the only one of a data set without splits is called ""."""
+"""Name of a split -> its table; the single table of a data set without splits has the name ""."""
 
-Make: TypeAlias = Callable[[datasets.Dataset, str], datasets.Dataset]
-"""Makes the items of a split of its table and its name."""
+MakeItems: TypeAlias = Callable[[datasets.Dataset, str], datasets.Dataset]
+"""Makes the items of a split from its table and its name."""
 
 OptionsOfTable = TypeVar("OptionsOfTable", bound=TableOptions)
 
@@ -93,7 +93,7 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     """Open a classification data set.
 
     Args:
-        name_or_path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
+        name_or_path: Anything that `as_table` accepts, or a data.yaml of `rightreasons look`.
         config: A configuration of the data set.
         options: The fields of `TextOptions`, each of which may be given as a keyword:
             - split: A split; None for all of them.
@@ -107,25 +107,25 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             - id_column: The column of the ids; None for a usual one if its values are unique, and otherwise row
               numbers.
             - label_names: The names of the classes in the order of their ids; None for those of a ClassLabel, or else
-              the sorted words, or else the numbers. Labels are looked up among them by name before a number is taken
-              for a position (docs/data.md has the rules). Entries "old=new" rename the labels.
-            - first_label: The number of the first class if labels are numbers, 0 or 1; None to find out from the
+              the sorted words, or else the numbers. Labels are matched with them by name before a number is used as
+              a position (docs/data.md has the rules). Entries "old=new" rename the labels.
+            - first_label: The number of the first class if labels are numbers, 0 or 1; None to derive it from the
               labels.
             - column_names: The column names of a csv or tsv file without a header, or of rows that are lists.
-            - separator: What separates the cells of a csv file; None for what its first lines show.
-            - quote: The quotation mark around cells, "none" for none; None for what the file shows.
-            - encoding: The encoding of a text file; None for UTF-8, or what it shows.
-            - line_format: The names of the columns of lines without separators, as in "label text".
-            - log_filter: The filter or scorer of a log whose answers are meant, if there are several.
+            - separator: The separator of the cells of a csv file; None to infer it from the first lines.
+            - quote: The quotation mark around cells, or "none"; None to infer it from the file.
+            - encoding: The encoding of a text file; None for UTF-8, or to infer it from the file.
+            - line_format: The names of the columns of lines without separators, such as "label text".
+            - log_filter: The filter or scorer of a log whose answers are read, if there are several.
             - data_dir: The folder of local copies of the catalog's sources.
             - known_issues: off to read data of the catalog as released, or a file of further known issues
               (docs/data.md); None corrects those of this package.
             - revision: A revision on the hub.
             - require_labels: Whether to refuse a data set without labels; otherwise it has no column `label`.
             - drop_empty: Whether to leave out rows with an empty text instead of refusing them.
-            - keep_empty: Whether to keep them, as "", if there are no second texts, for a caller that names them.
-            - limit: The maximum number of items per split, chosen by (seed, id) alone (see `choose_rows`), whatever
-              their order and their labels.
+            - keep_empty: Whether to keep them, as "", if there are no second texts, for a caller that reports them.
+            - limit: The maximum number of items per split. The sample depends only on the seed and the ids (see
+              `choose_rows`), and not on the order of the items or their labels.
             - seed: The seed of that choice.
 
     Returns:
@@ -147,25 +147,25 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     name, parts, options = _open_parts(name_or_path, config, options)
     fields = (options.text_column, options.text_pair_column, options.label_column)
     parts = {split_name: add_nested_columns(data, fields) for split_name, data in parts.items()}
-    # A column of texts that is named settles what the items are.
+    # A user who names the texts wants them classified, even if there are choices as well.
     if not options.text_column:
         _check_no_choices(parts, options.label_column, name)
-    # Labels that are not required are read if options or headings say so.
+    # Labels that are not required are only read if an option or a heading identifies them.
     roles, labels = read_text_labels(parts, options, name, propose_labels=options.require_labels)
     parts = add_role_columns(parts, roles)
-    # Doubts are about the table as a whole, and said once.
+    # Columns have the same roles in all splits, so that one warning is enough.
     warn_of_doubts(next(iter(roles.values())).doubts)
 
-    def make(data: datasets.Dataset, split_name: str) -> datasets.Dataset:
+    def make_items(data: datasets.Dataset, split_name: str) -> datasets.Dataset:
         return _make_text_items(
             data, split_name, roles[split_name], labels.get(split_name), options, name
         )
 
-    return _make_corrected(parts, options, make, name)
+    return _make_corrected_items(parts, options, make_items, name)
 
 
 load_data = open_dataset
-"""The name by which people look for it."""
+"""Short alias of `open_dataset`."""
 
 
 def read_text_labels(
@@ -174,18 +174,19 @@ def read_text_labels(
     """Find the columns of texts and labels of each split, and read the labels of all splits together.
 
     Args:
-        parts: The table of each split.
+        parts: Name of a split -> its table.
         options: Options that name columns and classes.
-        source_name: What the data is called in errors.
-        propose_labels: Whether labels that only their cells suggest are taken.
+        source_name: Name of the data, for error messages.
+        propose_labels: Whether a column may be used as labels if no option or heading names it, because
+            its cells look like labels.
 
     Returns:
-        The roles of the columns in each split, and the labels of each split that has some. The classes
-        are those of all splits.
+        The roles of the columns of each split ("text", "text pair", "label"), and the labels of each
+        split that has some. All splits share their classes.
 
     Raises:
-        OptionError: If no column, or several, may hold the texts or labels that are required.
-        ValueError: If a label is unknown, or in doubt.
+        OptionError: If the texts, or labels that are required, are in no column or may be in several.
+        ValueError: If a label is unknown, or can be read in two ways.
     """
     roles_by_part = find_text_roles(parts, options, source_name, propose_labels=propose_labels)
     parts = add_role_columns(parts, roles_by_part)
@@ -201,15 +202,16 @@ def read_text_labels(
 
 
 def _check_no_choices(parts: Parts, label_column: str | None, source_name: str) -> None:
-    """Check that no split has the columns of a known multiple-choice format.
+    """Check that no split has the columns of a known multiple-choice format, such as HellaSwag.
 
     Args:
-        parts: The table of each split.
-        label_column: The column of the labels that the user names; None for none.
-        source_name: What the data is called in errors.
+        parts: Name of a split -> its table.
+        label_column: The column of labels that the user named, which the format has to have as well;
+            None if the user named no labels.
+        source_name: Name of the data, for error messages.
 
     Raises:
-        OptionError: If one has.
+        OptionError: If a split has such columns.
     """
     for data in parts.values():
         form = find_known_form(data, label_column)
@@ -223,25 +225,25 @@ def _check_no_choices(parts: Parts, label_column: str | None, source_name: str) 
             )
 
 
-def _find_rows_with_words(
+def _find_nonempty_rows(
     texts: Mapping[str, pa.ChunkedArray | pa.Array], accepts_empty: bool, source_name: str
 ) -> NDArray[np.int64]:
-    """Return the numbers of the rows in which no text is blank or missing.
+    """Return the indices of the rows in which all texts have a character other than spaces.
 
     Args:
-        texts: Column -> its texts.
-        accepts_empty: Whether other rows are allowed.
-        source_name: What the table is called in errors.
+        texts: Column -> its N texts; null for a missing text.
+        accepts_empty: Whether empty rows are left out of the result; otherwise they are refused.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        OptionError: If a text is blank, and none may be.
-        ValueError: If all rows have a blank text.
+        OptionError: If a row is empty, and `accepts_empty` is False.
+        ValueError: If all rows are empty.
     """
     n_rows = len(next(iter(texts.values())))
-    has_words = np.ones(n_rows, dtype=np.bool_)
+    has_texts = np.ones(n_rows, dtype=np.bool_)
     for column, values in texts.items():
+        # `utf8_is_space` is false for the empty string.
         is_blank = pc.or_(pc.utf8_is_space(values), pc.equal(values, ""))
-        # A missing text counts as blank.
         is_empty = np.asarray(pc.fill_null(is_blank, True))
         if is_empty.any() and not accepts_empty:
             raise OptionError(
@@ -249,10 +251,10 @@ def _find_rows_with_words(
                 f"{is_empty.argmax()} is empty. Exclude empty rows with `drop_empty`.",
                 option="drop_empty",
             )
-        has_words &= ~is_empty
-    if not has_words.any():
+        has_texts &= ~is_empty
+    if not has_texts.any():
         raise ValueError(f"Expected at least one text in {source_name}, but got no texts.")
-    return np.flatnonzero(has_words)
+    return np.flatnonzero(has_texts)
 
 
 def _make_text_items(
@@ -267,44 +269,47 @@ def _make_text_items(
 
     Args:
         data: The rows of the split.
-        split_name: Its name, which is a part of ids that are row numbers.
-        roles: The columns of the texts and labels.
+        split_name: Name of the split, with which ids begin that are row numbers, as in "test-7".
+        roles: The roles of columns: "text", and if they exist "text pair" and "label".
         labels: The labels of all rows; None without labels.
-        options: Options on ids, empty texts, and the number of items.
-        source_name: What the data is called in errors.
+        options: Options, of which `id_column`, `drop_empty`, `keep_empty`, `limit` and `seed` are used.
+        source_name: Name of the data, for error messages.
 
     Raises:
-        TypeError: If a cell is not a text.
-        ValueError: If a text is empty and may not be, ids repeat, or a heading repeats.
+        TypeError: If a cell is not a string.
+        ValueError: If a text is empty although options do not allow it, ids repeat, or a heading repeats.
     """
-    column_by_name = {"text": str(roles.get_column("text"))}
+    text_column = str(roles.get_column("text"))
     pair_column = roles.get_column("text pair")
-    if pair_column is not None:
-        column_by_name["text_pair"] = pair_column
-    text_columns = list(column_by_name.values())
     label_column = roles.get_column("label")
+    text_columns = [text_column]
+    if pair_column is not None:
+        text_columns.append(pair_column)
     columns.check_unique_columns(data, (*text_columns, label_column), source_name)
 
     ids, id_column = _read_ids(data, options.id_column, split_name, source_name)
-    # Rows with row numbers for ids may repeat ids or rows, and are then no independent items.
-    repeats = {} if id_column else find_repeats(data, ID_HEADINGS, text_columns)
-    texts = {}
-    for name, column in column_by_name.items():
-        texts[name] = columns.get_texts(data, column, source_name)
+    texts = {name: columns.get_texts(data, name, source_name) for name in text_columns}
     # A pair with an empty text is always left out or refused.
     keeps_empty = options.keep_empty and pair_column is None
-    texts_by_column = dict(zip(text_columns, texts.values(), strict=True))
     accepts_empty = options.drop_empty or keeps_empty
-    rows = _find_rows_with_words(texts_by_column, accepts_empty, source_name)
+    rows = _find_nonempty_rows(texts, accepts_empty, source_name)
     if keeps_empty:
         rows = np.arange(len(data))
-        texts["text"] = pc.fill_null(texts["text"], "")
-    cells: dict[str, Any] = {"id": ids, **texts}
-    # Ids that are row numbers are still those of all rows.
+        texts[text_column] = pc.fill_null(texts[text_column], "")
+
+    cells: dict[str, Any] = {"id": ids, "text": texts[text_column]}
+    if pair_column is not None:
+        cells["text_pair"] = texts[pair_column]
+    repeats: dict[str, Any] = {}
+    if id_column is None:
+        # Rows that only have row numbers for ids may be copies, and not independent items.
+        repeats = find_repeats(data, ID_HEADINGS, text_columns)
+    # Row numbers are counted before empty rows are left out.
     if len(rows) < len(data):
         data = data.select(rows)
-        cells = _take_rows(cells, rows)
-        repeats = _take_rows(repeats, rows)
+        indices = pa.array(rows)
+        cells = {name: values.take(indices) for name, values in cells.items()}
+        repeats = {name: values.take(indices) for name, values in repeats.items()}
 
     common = {name: CommonColumn(values, _TEXT) for name, values in cells.items()}
     if labels is not None:
@@ -314,12 +319,6 @@ def _make_text_items(
         common[name] = CommonColumn(values, _TEXT)
     items = _combine_columns(data, common, used_columns=(*text_columns, label_column, id_column))
     return limit_items(items, options.limit, options.seed)
-
-
-def _take_rows(cells: Mapping[str, Any], rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return some rows of columns of Arrow."""
-    indices = pa.array(rows)
-    return {name: values.take(indices) for name, values in cells.items()}
 
 
 # ------------------------------------------------------------------------------- multiple choice
@@ -334,24 +333,26 @@ def open_multiple_choice(
 
     It recognizes the usual formats by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI,
     ARC, CommonsenseQA and OpenBookQA (on the hub and as released), SWAG, Winogrande, CosmosQA, ReClor, LogiQA, AGIEval,
-    MedQA, MedMCQA, AQuA-RAT, RACE, MMLU, a question with columns A, B, C, D and a letter as its answer, and else
-    a question with a column for each choice, counted from 0 or 1 or lettered (choice_0, choice_1, …; option_a, …), of
-    which an item may leave the last ones empty.
+    MedQA, MedMCQA, AQuA-RAT, RACE, MMLU, and a question with columns A, B, C, D and a letter as its answer. Otherwise
+    it recognizes a question with a column for each choice, counted from 0 or 1 or lettered (choice_0, choice_1, …;
+    option_a, …). The last columns may be empty for items with fewer choices.
 
     Args:
-        name_or_path: As in `open_dataset`.
+        name_or_path: A name, a path or a table, as in `open_dataset`.
         config: A configuration of the data set.
         options: The fields of `ChoiceOptions`, each of which may be given as a keyword:
             - split: A split; None for all of them.
             - prompt_column: The column of the prompts, or several, joined by a space; None for those of a known format.
             - choices_column: The column with the list of choices, or one column per choice; None for those of a known
               format.
-            - label_column: The column of the right choice: its mark in the list of choices, its number, its letter, or
-              its text, the same for all rows, by its number or as a ClassLabel; None for a known format.
-            - id_column: As in `open_dataset`.
-            - first_label: The number of the first choice, 0 or 1; None for that of the known format, or to find out: 0
-              if 0 occurs in any split, 1 if all from 1 to the number of choices do, and otherwise it is in doubt.
-            - column_names, separator, quote, encoding, log_filter: As in `open_dataset`.
+            - label_column: The column of the correct choice, which contains its name in the list of choices, its
+              number, its letter, or its text, by the same rule in all rows; None for that of a known format.
+            - id_column: The column of the ids; None for a usual one if its values are unique, and otherwise row
+              numbers.
+            - first_label: The number of the first choice, 0 or 1; None for that of the known format, or to derive it:
+              0 if 0 occurs in any split, 1 if all numbers from 1 to the number of choices occur, and otherwise an error.
+            - column_names, separator, quote, encoding, line_format, where, log_filter: Options on how a file is read and
+              which rows are used, as in `open_dataset`.
             - data_dir: The folder of local copies of the catalog's sources.
             - known_issues: off to read data of the catalog as released, or a file of further known issues
               (docs/data.md); None corrects those of this package.
@@ -361,8 +362,9 @@ def open_multiple_choice(
             - seed: The seed of that choice.
 
     Returns:
-        As `open_dataset`, with the columns `id`, `prompt`, `choices` (list of strings), `label` (the index of the right
-        choice, -1 for none), and all other columns unchanged.
+        A Dataset if `split` is given or there are no splits (one file), otherwise a DatasetDict. Columns: `id`
+        (string, unique), `prompt`, `choices` (list of strings), `label` (the index of the correct choice, -1 if there
+        is none), and all other columns unchanged.
 
     Raises:
         TypeError: If a prompt or a choice is not a string.
@@ -383,14 +385,14 @@ def open_multiple_choice(
         tables[split_name], forms[split_name] = find_choice_form(data, options, name)
         numbers |= list_numbers(tables[split_name], forms[split_name])
 
-    def make(_: datasets.Dataset, split_name: str) -> datasets.Dataset:
+    def make_items(_: datasets.Dataset, split_name: str) -> datasets.Dataset:
         form = forms[split_name]
-        # Whether numbers begin at 0 or 1 may show in another split.
+        # Whether labels count from 0 or from 1 may only show in another split.
         if form.numbers is not None:
             form = dataclasses.replace(form, numbers=frozenset(numbers))
         return _make_choice_items(tables[split_name], split_name, form, options, name)
 
-    return _make_corrected(parts, options, make, name)
+    return _make_corrected_items(parts, options, make_items, name)
 
 
 def _make_choice_items(
@@ -404,17 +406,18 @@ def _make_choice_items(
 
     Args:
         data: The rows of the split.
-        split_name: Its name, which is a part of ids that are row numbers.
-        form: The columns of the prompts, the choices and the right choices.
-        options: Options on ids, labels, and the number of items.
-        source_name: What the data is called in errors.
+        split_name: Name of the split, with which ids begin that are row numbers, as in "test-7".
+        form: The columns of the prompts, of the choices, and of the correct choice (`label`, None if the
+            data has no labels).
+        options: Options, of which `id_column`, `require_labels`, `limit` and `seed` are used.
+        source_name: Name of the data, for error messages.
 
     Raises:
-        TypeError: If a prompt or a choice is no text.
+        TypeError: If a prompt or a choice is not a string.
         ValueError: If labels are required and missing, or a label names no choice.
     """
     if form.label is None and options.require_labels:
-        # This raises the error that lists the columns.
+        # Without candidates, this call raises the error that lists the columns of the table.
         columns.require_column(
             (), data, "right choices", CHOICE_HEADINGS["label"], "label_column", source_name
         )
@@ -432,13 +435,15 @@ def _make_choice_items(
         "label": CommonColumn(labels, datasets.Value("int64")),
     }
     if id_column is None:
-        # Rows with row numbers for ids may repeat ids or rows, and are then no independent items.
-        for column, cells in find_repeats(data, ID_HEADINGS, form.prompt).items():
-            common[column] = CommonColumn(cells, _TEXT)
-    used_columns = [*form.prompt, *form.choices, form.label, id_column]
-    for column in list(filter(None, used_columns)):
-        # An expression reads several columns.
-        used_columns += columns.list_read_names(column)
+        # Rows that only have row numbers for ids may be copies, and not independent items.
+        for name, values in find_repeats(data, ID_HEADINGS, form.prompt).items():
+            common[name] = CommonColumn(values, _TEXT)
+
+    # Columns that an expression such as "{{ passage }} {{ question }}" reads are used as well.
+    used_columns: set[str | None] = set()
+    for column in (*form.prompt, *form.choices, form.label, id_column):
+        if column:
+            used_columns |= {column, *columns.list_read_names(column)}
     items = _combine_columns(data, common, used_columns)
     return limit_items(items, options.limit, options.seed)
 
@@ -452,17 +457,17 @@ def open_splits(
     """Open every split of a data set in the common schema of a task.
 
     Args:
-        name_or_path: As in `open_dataset`.
+        name_or_path: A name, a path or a table, as in `open_dataset`.
         config: A configuration of the data set.
         task: "classification" (`open_dataset`) or "multiple_choice" (`open_multiple_choice`).
-        **options: Further options of that function, apart from `split`.
+        **options: Further options of that function, without `split`.
 
     Returns:
-        The items of each split by its name; a table without splits is called "data", unless it has a name.
+        Name of a split -> its items. The name is "data" for a table without splits, unless it has a name.
 
     Raises:
-        TypeError: As `open_dataset` and `open_multiple_choice`.
-        ValueError: As these, or if there is no such task.
+        TypeError: If a cell does not have the type of its column.
+        ValueError: If the task is unknown, or if the data cannot be read for it.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"]})
@@ -473,11 +478,10 @@ def open_splits(
     """
     check_one_of(task, TASKS, "task")
     open_table = open_multiple_choice if task == "multiple_choice" else open_dataset
-    tables = open_table(name_or_path, config, **options)
-    # The only split may have a name.
-    if isinstance(tables, datasets.Dataset):
-        return {str(tables.split or ONLY_SPLIT): tables}
-    return {str(name): table for name, table in tables.items()}
+    items = open_table(name_or_path, config, **options)
+    if isinstance(items, datasets.Dataset):
+        return {str(items.split or ONLY_SPLIT): items}
+    return {str(split_name): split_items for split_name, split_items in items.items()}
 
 
 def open_task_items(
@@ -490,26 +494,28 @@ def open_task_items(
 ) -> tuple[str, dict[str, datasets.Dataset]]:
     """Open every split of a data set, and find out its task if nothing names it.
 
+    Without a name of the task, the data is read as multiple choice, and as classification if that fails.
+
     Args:
-        name_or_path: As in `open_dataset`.
-        source: Where the data is and what its columns mean.
-        task: "classification" or "multiple_choice"; None to find out: multiple choice if there are
-            prompts and choices, or else classification.
+        name_or_path: A name, a path or a table, as in `open_dataset`.
+        source: Options on where the data is, and on its columns.
+        task: "classification" or "multiple_choice"; None to go by the data.yaml, then by the options
+            (`prompt_column` means multiple choice), then by trial.
         label_names: The names of the classes, for classification only; None for those that `source` or
             the data has.
-        require_labels: As in `open_dataset`.
+        require_labels: Whether to refuse a data set without labels.
 
     Returns:
-        The task, and the items of each split by its name.
+        The task, and name of a split -> its items.
 
     Raises:
-        ValueError: As `open_splits`; with both reasons if the data is of neither task.
+        ValueError: If the data cannot be read for the task, or, with both reasons, for either task.
     """
     if task is None:
         task = read_description(name_or_path).settings.get("task")
     if task is None:
         task = _find_task(source, label_names)
-    # Few texts to classify come with choices, so that these are looked for first.
+    # Few texts to classify come with choices, so multiple choice is tried first.
     candidates = ["multiple_choice", "classification"]
     if task is not None:
         candidates = [task]
@@ -524,21 +530,22 @@ def open_task_items(
             errors.append(error)
     if len(errors) == 1:
         raise errors[0]
-    # Most data is classification, whose error comes first in the message.
+    # Most data is for classification, so the message begins with that error. Dictionaries drop
+    # repeated sentences and options, and keep their order.
     errors.reverse()
     sentences = dict.fromkeys(map(str, errors))
-    error_options: dict[str, None] = {}
+    option_names: dict[str, None] = {}
     for refusal in errors:
-        error_options |= dict.fromkeys(getattr(refusal, "option", ()))
-    raise OptionError(" As multiple choice: ".join(sentences), option=tuple(error_options))
+        option_names |= dict.fromkeys(getattr(refusal, "option", ()))
+    raise OptionError(" As multiple choice: ".join(sentences), option=tuple(option_names))
 
 
 def _find_task(source: SourceOptions, label_names: Sequence[str] | None) -> str | None:
-    """Return the task that options imply; None if they imply none.
+    """Return the task that options imply; None if they imply no task.
 
     Args:
-        source: Options that name columns.
-        label_names: The names of classes; None for none.
+        source: Options, which imply a task if they name prompts, choices or second texts.
+        label_names: The names of classes that the user gave; None if there are none.
     """
     if source.prompt_column or source.choices_column:
         return "multiple_choice"
@@ -547,18 +554,18 @@ def _find_task(source: SourceOptions, label_names: Sequence[str] | None) -> str 
     return None
 
 
-# ------------------------------------------------------------------------------- rows of the owner
+# ------------------------------------------------------------------------------- original rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SourceRows:
-    """The rows of a split as their owner has them.
+    """The rows of a split with the columns and headings of their file.
 
     Attributes:
-        table: All columns, under their own names.
-        ids: The id of each row in what `open_dataset` returns, which may leave rows out.
-        names: Common column (text, text_pair, label, id) -> the column of `table` that it is read from. An expression
-            such as "{{title}} {{body}}" and row numbers are no column.
+        table: The N rows, with all columns under their original names.
+        ids: (N,) the id that `open_dataset` gives each row; it may leave out some of them.
+        names: Common column ("text", "text_pair", "label", "id") -> the column of `table` from which it is read.
+            Values of an expression such as "{{title}} {{body}}", and row numbers, have no entry.
     """
 
     table: datasets.Dataset
@@ -568,14 +575,14 @@ class SourceRows:
 
 @accept_options_as_keywords(TextOptions)
 def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, SourceRows]:
-    """Open the rows of each split under the names that their owner gave the columns.
+    """Open the rows of each split with the original names of their columns.
 
     Args:
-        name_or_path: As in `open_dataset`.
-        options: As in `open_dataset`.
+        name_or_path: A name, a path or a table, as in `open_dataset`.
+        options: Options that name columns, as in `open_dataset`.
 
     Returns:
-        The rows of each split by its name, as in `open_splits`.
+        Name of a split -> its rows, with the ids and the columns that `open_splits` would read.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"], "year": [1, 2]})
@@ -584,7 +591,7 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
         ({'text': 'review', 'label': 'label'}, ['review', 'label', 'year'])
     """
     name, tables, options = _open_parts(name_or_path, None, options)
-    # Options may name fields of objects, which have a role, too.
+    # Options may name fields of objects, such as "question.stem".
     fields = (options.text_column, options.text_pair_column, options.label_column)
     tables_with_fields = {split: add_nested_columns(data, fields) for split, data in tables.items()}
     roles = find_text_roles(tables_with_fields, options, name)
@@ -597,14 +604,14 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
             "label": roles[split].get_column("label"),
             "id": id_column,
         }
-        own_names = {}
-        for common, column in column_by_role.items():
-            # Expressions and fields of objects have a role, but are no column of the table.
+        original_names = {}
+        for common_name, column in column_by_role.items():
+            # Expressions and fields of objects may have a role, but are not columns of the table.
             if column in data.column_names:
-                own_names[common] = str(column)
-        # A single table has the name that `open_splits` gives it.
+                original_names[common_name] = str(column)
+        # `open_splits` gives a table without splits the same name.
         split_name = split or str(data.split or ONLY_SPLIT)
-        sources[split_name] = SourceRows(data, ids.to_pylist(), own_names)
+        sources[split_name] = SourceRows(data, ids.to_pylist(), original_names)
     return sources
 
 
@@ -612,7 +619,7 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
 
 
 EXTRACTIVE_ANSWERS = ("id", "question", "context", "answers")
-"""The columns of a question on a context, with the spans that answer it: {text, answer_start}, a list each."""
+"""The columns of extractive question answering; `answers` contains {"text": ["Rome"], "answer_start": [17]}."""
 
 
 def open_questions(
@@ -623,7 +630,7 @@ def open_questions(
     limit: int | None = None,
     seed: int = 0,
 ) -> datasets.Dataset:
-    """Open a data set of questions whose answers are spans of a context.
+    """Open a data set of extractive question answering: questions whose answers are spans of a context.
 
     Args:
         name_or_path: "squad", a JSON file in the form of SQuAD 1.1, any other file or hub id with the columns `id`,
@@ -646,7 +653,7 @@ def open_questions(
     rows = _unfold_paragraphs(table, name)
     check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     ids = check_ids(columns.get_values(rows, "id"), f"id of {name}")
-    # Ids of several types are stored as JSON, and become texts.
+    # Ids of several types are stored as JSON, and become strings.
     if not isinstance(rows.features["id"], datasets.Value):
         rows = rows.remove_columns("id").add_column("id", ids)
     answers_of_rows = columns.get_values(rows, "answers")
@@ -667,31 +674,31 @@ def open_questions(
 
 
 def find_paragraphs(data: datasets.Dataset) -> str | None:
-    """Return the column of paragraphs of a table in the form of SQuAD; None for other tables.
+    """Return the column of paragraphs of a table with the structure of SQuAD; None if there is no such column.
 
-    Its cells are lists of objects with a context and its questions ("qas"), whatever its heading.
+    Its cells are lists such as [{"context": "…", "qas": […]}], with the questions of each context.
 
     Args:
-        data: The table.
+        data: The table, in which the column may have any heading.
     """
     fields = get_nested_features(data.features)
     for name in data.column_names:
-        # Articles without any question have no fields: their column is known by its heading.
+        # Articles without any question have no fields, and are recognized by the heading.
         if name == "paragraphs" or {f"{name}.context", f"{name}.qas"} <= fields.keys():
             return str(name)
     return None
 
 
 def _select_question_split(parts: Parts, split: str | None, source_name: str) -> datasets.Dataset:
-    """Return the split of a data set of questions: the named one, or the only one.
+    """Return the table of the split with a name, or the only table of a data set.
 
     Args:
-        parts: The table of each split.
-        split: The name; it does not matter for a file or a Dataset, which has one table.
-        source_name: What the data is called in errors.
+        parts: Name of a split -> its table; a file or a Dataset is a single table with the name "".
+        split: The name of the split, which is ignored for a single table; None if the user named none.
+        source_name: Name of the data, for error messages.
 
     Raises:
-        OptionError: If there are several splits, and none is named.
+        OptionError: If there are several splits, and `split` is None.
         ValueError: If there is no split of this name.
     """
     if "" in parts:
@@ -706,11 +713,11 @@ def _select_question_split(parts: Parts, split: str | None, source_name: str) ->
 
 
 def _unfold_paragraphs(rows: datasets.Dataset, source_name: str) -> datasets.Dataset:
-    """Return a row per question of a table in the form of SQuAD; other tables as they are.
+    """Return a table with a row per question, from one with a row per article, as in SQuAD.
 
     Args:
-        rows: The table, with an article per row.
-        source_name: What it is called in errors.
+        rows: The table; one without a column of paragraphs is returned unchanged.
+        source_name: Name of the table, for error messages.
     """
     paragraphs = find_paragraphs(rows)
     if paragraphs is None:
@@ -723,7 +730,11 @@ def _unfold_paragraphs(rows: datasets.Dataset, source_name: str) -> datasets.Dat
 
 
 def _are_answers(answers: Any) -> bool:
-    """Return whether a value is the answers to a question, {"text": […], "answer_start": […]}, or None."""
+    """Return whether a value is None or an object of two equally long lists, "text" and "answer_start".
+
+    Args:
+        answers: The value.
+    """
     if answers is None:
         return True
     if not isinstance(answers, dict):
@@ -744,13 +755,13 @@ def _open_parts(
     """Open the tables of all splits of a data set.
 
     Args:
-        name_or_path: Anything that `as_table` takes.
+        name_or_path: Anything that `as_table` accepts, such as a path, or a data.yaml with settings.
         config: A configuration of the data set; None for the default.
-        options: Options on how files are read, and on columns.
+        options: Options on how files are read, and the option `id_column`.
 
     Returns:
-        What the data set is called in errors, the table of each split ("" for a table without splits),
-        and the options with the settings of a data.yaml.
+        A tuple of three: the name of the data set for error messages; name of a split -> its table ("" for
+        a table without splits); and the options, completed by the settings of the data.yaml.
     """
     description = read_description(name_or_path)
     options = description.complete(options)
@@ -768,7 +779,7 @@ def _open_parts(
     )
     parts = {}
     for split_name, data in divide_splits(tables).items():
-        # The ids may be a field of objects.
+        # The ids may be in a field of objects, such as "meta.id".
         parts[split_name] = add_nested_columns(data, [options.id_column])
     return source_name, parts, options
 
@@ -776,13 +787,14 @@ def _open_parts(
 def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
     """Return the table of each split of a data set.
 
-    A single table is divided by its column `split`, if all values of that are names of splits.
+    A single table is divided by its column `split`, if this has the names of two splits or more, and no
+    other values.
 
     Args:
-        tables: A table, or those of several splits.
+        tables: A single table, or a table per split.
 
     Returns:
-        Split -> its table; "" for a table without splits.
+        Name of a split -> its table; the name is "" for a table without splits.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"text": ["Fine.", "Dull.", "Odd."], "split": ["train", "Dev", "train"]})
@@ -801,7 +813,7 @@ def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
     for value in columns.get_values(tables, column):
         split_of_rows.append(split_by_word.get(str(value).lower()))
     splits = [split for split in NAMES_OF_SPLITS if split in split_of_rows]
-    # With other values, or only one, the column may mean something else.
+    # With other values, or a single one, the column may mean something else.
     if None in split_of_rows or len(splits) < 2:
         return {"": tables}
     table = tables.with_format("arrow")[:]
@@ -814,40 +826,45 @@ def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
     return parts
 
 
-def _make_corrected(parts: Parts, options: OptionsOfTable, make: Make, source_name: str) -> Splits:
-    """Make the items of one split or of all, and correct the issues in a user's own table of issues.
+def _make_corrected_items(
+    parts: Parts, options: OptionsOfTable, make_items: MakeItems, source_name: str
+) -> Splits:
+    """Make the items of one split or of all, and correct the issues that a file of the user lists.
 
     Args:
-        parts: The table of each split.
-        options: Options, of which `split` and `known_issues` count.
-        make: The function that makes the items of a split.
-        source_name: What the data is called; data of the catalog was corrected when it was loaded.
+        parts: Name of a split -> its table.
+        options: Options, of which `split` and `known_issues`, the file of issues, are used.
+        make_items: The function that makes the items of a split from its table and its name.
+        source_name: Name of the data. Issues of a data set of the catalog were corrected when it was
+            loaded.
 
     Raises:
         ValueError: If there is no such split, or the items are invalid.
     """
     if options.known_issues is None or source_name in CATALOG:
-        return _make_splits(parts, options.split, make, source_name)
-    # Rules may compare a split with others, so that all of them are made.
-    tables = _make_splits(parts, None, make, source_name)
-    corrected = correct_dataset(tables, options.known_issues)
+        return _make_split_items(parts, options.split, make_items, source_name)
+    # Rules may compare a split with others, so that the items of all splits are made.
+    items = _make_split_items(parts, None, make_items, source_name)
+    corrected = correct_dataset(items, options.known_issues)
     if isinstance(corrected, datasets.Dataset):
-        # This call raises if the table has no such split.
-        _make_splits(parts, options.split, make, source_name)
+        # This call raises an error if the user named a split that the table does not have.
+        _make_split_items(parts, options.split, make_items, source_name)
         return corrected
     if options.split is None:
         return corrected
     return corrected[choose_split(corrected, options.split, source_name=source_name)]
 
 
-def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) -> Splits:
+def _make_split_items(
+    parts: Parts, split: str | None, make_items: MakeItems, source_name: str
+) -> Splits:
     """Make the items of one split, or of all.
 
     Args:
-        parts: The table of each split; "" for a table without splits.
+        parts: Name of a split -> its table; the name is "" for a table without splits.
         split: The name of the split; None for all of them.
-        make: The function that makes the items of a split.
-        source_name: What the data is called in errors.
+        make_items: The function that makes the items of a split from its table and its name.
+        source_name: Name of the data, for error messages.
 
     Returns:
         A Dataset for one split or a table without splits, or else a DatasetDict.
@@ -861,10 +878,11 @@ def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) 
             raise ValueError(
                 f"Expected a split {split!r} of {source_name}, but the table has no splits."
             )
-        return make(table, "")
+        return make_items(table, "")
     if split is not None:
-        return make(parts[choose_split(parts, split, source_name=source_name)], split)
-    items = {split_name: make(data, split_name) for split_name, data in parts.items()}
+        split_table = parts[choose_split(parts, split, source_name=source_name)]
+        return make_items(split_table, split)
+    items = {split_name: make_items(data, split_name) for split_name, data in parts.items()}
     return datasets.DatasetDict(items)
 
 
@@ -874,17 +892,17 @@ def _make_splits(parts: Parts, split: str | None, make: Make, source_name: str) 
 def _read_ids(
     data: datasets.Dataset, id_column: str | None, split_name: str, source_name: str
 ) -> tuple[pa.Array | pa.ChunkedArray, str | None]:
-    """Return unique ids of the rows of a split.
+    """Return unique ids of the rows of a split, and the column from which they are read.
 
     Args:
-        data: The rows.
-        id_column: The column that the user names; None for one of a usual heading if its values are
-            unique, or else row numbers.
-        split_name: The split, whose name precedes row numbers, as in "test-7".
-        source_name: What the table is called in errors.
+        data: The N rows.
+        id_column: The column that the user named; None for a column with a usual heading ("id") if its
+            values are unique, and otherwise row numbers.
+        split_name: Name of the split, with which row numbers begin, as in "test-7"; "" if it has none.
+        source_name: Name of the table, for error messages.
 
     Returns:
-        (N,) texts, and the column that they come from; None for row numbers.
+        (N,) ids as strings, and the name of their column; None if the ids are row numbers.
 
     Raises:
         ValueError: If the named column is missing, or its values repeat.
@@ -905,7 +923,7 @@ def _read_ids(
 
 
 def _are_unique(names: pa.Array | pa.ChunkedArray) -> bool:
-    """Return whether all names are distinct, and none is empty."""
+    """Return whether all names are distinct and not empty."""
     has_empty_name = pc.any(pc.equal(names, "")).as_py()
     return len(names.unique()) == len(names) and not has_empty_name
 
@@ -913,15 +931,16 @@ def _are_unique(names: pa.Array | pa.ChunkedArray) -> bool:
 def _combine_columns(
     data: datasets.Dataset,
     common: Mapping[str, CommonColumn],
-    used_columns: Sequence[str | None],
+    used_columns: Collection[str | None],
 ) -> datasets.Dataset:
-    """Make the items of a split: the columns of the common schema, followed by the other columns.
+    """Make the items of a split: the columns of the common schema, followed by unused columns.
 
     Args:
-        data: The rows of the split.
-        common: Name in the common schema -> column.
-        used_columns: The columns from which these were read, which are dropped.
+        data: The N rows of the split.
+        common: Name in the common schema, such as "text" -> its N values and their feature.
+        used_columns: The columns of `data` from which these values were read, which are dropped.
     """
+    # Descriptions of the features of the original columns do not apply to the items.
     info = datasets.DatasetInfo(description=data.info.description, citation=data.info.citation)
     features = {name: column.feature for name, column in common.items()}
     info.features = datasets.Features(features)
@@ -944,8 +963,7 @@ def _combine_columns(
     return datasets.concatenate_datasets([items, remaining], split=data.split, axis=1)
 
 
-def _cast(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return values as a column of Arrow of a type."""
+def _cast(values: Any, arrow_type: pa.DataType) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return values.cast(kind)
-    return pa.array(values, kind)
+        return values.cast(arrow_type)
+    return pa.array(values, arrow_type)

@@ -1,1 +1,1 @@
-"""Items of multiple choice: the columns of their formats, their choices, and the right ones."""
+"""Items of multiple choice: the columns of their formats, their choices, and the correct choices."""

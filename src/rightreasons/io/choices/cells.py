@@ -1,7 +1,7 @@
 """Prompts and choices of every row of a table.
 
-`read_prompts` joins the columns of the prompts, and `read_choices` reads the choices of each row in
-any of the usual forms.
+`read_prompts` joins the columns of the prompts. `read_choices` reads the choices of each row, from one
+column per choice, a list, or an object.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Choices(NamedTuple):
     """The choices of an item.
 
     Attributes:
-        texts: Their texts.
-        marks: Their names ("A", "1", …); [] if the data has none.
+        texts: The K texts of the choices.
+        marks: K names that the data gives to the choices, such as "A" or "1"; an empty list if it has none.
     """
 
     texts: list[str]
@@ -35,15 +35,15 @@ class Choices(NamedTuple):
 
 
 def read_prompts(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> list[str]:
-    """Return the prompt of every row: the texts of its columns, joined by spaces.
+    """Return the prompt of every row: the texts of one or several columns, joined by spaces.
 
     Args:
         data: The table.
-        form: The columns, of which those of `prompt` are read.
-        source_name: What the table is called, for errors.
+        form: The columns of the format, of which `prompt` is read.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        TypeError: If a cell is no text.
+        TypeError: If a cell is not a string.
         ValueError: If a row has no prompt.
     """
     texts_by_column = []
@@ -54,24 +54,26 @@ def read_prompts(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> 
     for cells in zip(*texts_by_column, strict=True):
         texts_of_row = []
         for cell in cells:
-            # An item may lack a part of the prompt, such as a passage.
+            # A part of the prompt, such as a passage, may be missing in some rows.
             if cell and cell.strip():
                 texts_of_row.append(cell.strip())
         prompts.append(" ".join(texts_of_row))
+    # An empty prompt is false.
     check_all(prompts, bool, f"a prompt in each row of {source_name}")
     return prompts
 
 
 def read_choices(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> list[Choices]:
-    """Return the texts of the choices of every row, and their names if the data has some.
+    """Return the texts of the choices of every row, and the names of the choices if the data has some.
 
     Args:
         data: The table.
-        form: The columns, of which those of `choices` are read.
-        source_name: What the table is called, for errors.
+        form: The columns of the format, of which `choices` is read: one column with all choices, or one
+            column per choice.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        TypeError: If the choices of a row are no list of texts.
+        TypeError: If the choices of a row are not a list of strings.
         ValueError: If a row has fewer than two choices.
     """
     cells_by_column = []
@@ -79,54 +81,58 @@ def read_choices(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> 
         cells_by_column.append(columns.get_values(data, name))
     items = []
     for row, cells in enumerate(zip(*cells_by_column, strict=True)):
-        texts, marks = _parse_cells(cells)
+        if len(cells) > 1:
+            texts: Any = _drop_last_empty(cells)
+            marks: list[Any] = []
+        else:
+            texts, marks = _parse_choices(cells[0])
         _check_texts(texts, row, source_name)
         items.append(Choices(_strip_letters(texts), list(map(str, marks))))
     return items
 
 
-def _parse_cells(cells: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Return the texts of the choices of a row, which are not checked yet, and their names.
+def _drop_last_empty(cells: Sequence[Any]) -> list[Any]:
+    """Return the cells of one column per choice, without the last ones that an item leaves empty."""
+    texts = list(cells)
+    while texts and texts[-1] in (None, ""):
+        texts.pop()
+    return texts
+
+
+def _parse_choices(cell: Any) -> tuple[Any, list[Any]]:
+    """Return the texts and the names of the choices in one cell.
 
     Args:
-        cells: A cell per choice, or one cell with a list of texts, a list of objects
-            {"text": …, "label": …}, or an object.
+        cell: A list of texts, a list of objects such as {"text": "Yes", "label": "A"}, or an object (see
+            `_parse_object`). Any other value is returned as the texts, and refused by the caller.
 
     Returns:
-        The texts, None for a missing one, and the names, [] for none.
+        The texts, which are not checked yet, and the names, which are empty if there are none.
     """
-    if len(cells) > 1:
-        texts = list(cells)
-        # An item with fewer choices leaves the last columns empty.
-        while texts and texts[-1] in (None, ""):
-            texts.pop()
-        return texts, []
-    content = cells[0]
-    if isinstance(content, dict):
-        return _parse_object(content)
-    if not isinstance(content, list):
-        return content, []
-    has_objects = set(map(type, content)) <= {dict, type(None)}
-    if not has_objects:
-        return content, []
+    if isinstance(cell, dict):
+        return _parse_object(cell)
+    is_list_of_objects = isinstance(cell, list) and set(map(type, cell)) <= {dict, type(None)}
+    if not is_list_of_objects:
+        return cell, []
     texts = []
     marks = []
-    for choice in content:
+    for choice in cell:
         if choice:
             texts.append(choice.get("text"))
             marks.append(choice.get("label"))
         else:
-            # The check of the texts reports the missing choice.
+            # The caller reports the missing choice.
             texts.append(None)
     return texts, marks
 
 
 def _parse_object(content: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """Return the texts and the names of choices in an object, as a pair; see `_parse_cells`.
+    """Return the texts and the names of the choices in an object, which are not checked yet.
 
     Args:
-        content: {"A": "Yes", "B": "No"}, or {"text": ["Yes", "No"], "label": ["A", "B"]}.
+        content: Either {"A": "Yes", "B": "No"}, or {"text": ["Yes", "No"], "label": ["A", "B"]}.
     """
+    # Arrow gives an object the keys of all others, with None for choices that it does not have.
     text_by_letter = drop_missing(content)
     if text_by_letter and all(map(_is_letter, content)):
         letters = sorted(text_by_letter)
@@ -139,16 +145,16 @@ def _is_letter(key: str) -> bool:
 
 
 def _check_texts(texts: Any, row: int, source_name: str) -> None:
-    """Check that the choices of a row are a list of two texts or more.
+    """Check that the choices of a row are a list of two strings or more.
 
     Args:
         texts: The choices.
-        row: The number of the row, for errors.
-        source_name: What the table is called, for errors.
+        row: Index of the row, for error messages.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        TypeError: If they are no list of texts.
-        ValueError: If there are fewer than two.
+        TypeError: If the choices are not a list of strings.
+        ValueError: If there are fewer than two choices.
     """
     if not isinstance(texts, list) or not set(map(type, texts)) <= {str}:
         raise TypeError(
@@ -163,16 +169,19 @@ def _check_texts(texts: Any, row: int, source_name: str) -> None:
 
 
 def _strip_letters(texts: Sequence[str]) -> list[str]:
-    """Remove the letters from choices such as "A) yes" and "B) no", if all have the letter of their place.
+    """Remove the letters from choices such as "A) yes" and "B) no", if they are in alphabetical order.
 
-    Otherwise the letters are a part of the texts, and only the spaces around them are removed.
+    Otherwise the letters are a part of the texts, and only the spaces around the texts are removed.
+
+    Args:
+        texts: The choices of an item.
     """
-    stripped = []
-    # Choices after the 26th have no letter, so that nothing is removed from any of them.
+    unlettered = []
+    # Spaces stand for the letters of choices after the 26th, and never match.
     letters = string.ascii_uppercase.ljust(len(texts))
     for text, letter in zip(texts, letters, strict=False):
         match = _LETTERED_CHOICE.fullmatch(text)
         if match is None or match[1] != letter:
-            return list(map(str.strip, texts))
-        stripped.append(match[2])
-    return stripped
+            return [text.strip() for text in texts]
+        unlettered.append(match[2])
+    return unlettered

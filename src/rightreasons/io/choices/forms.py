@@ -1,7 +1,7 @@
-"""Formats of multiple choice: which columns hold the prompts, the choices and the right choice.
+"""Formats of multiple choice: the columns of the prompts, the choices and the correct choice.
 
-`find_choice_form` returns the columns that the user named, or those of a known format, which
-`choice_forms.yaml` lists.
+`find_choice_form` returns the columns that the user named, or those of a known format of
+`choice_forms.yaml`, or else columns that are chosen by their cells.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from rightreasons.io.roles import (
 )
 
 CHOICE_HEADINGS: Mapping[str, Sequence[str]] = USUAL_HEADINGS["choices"]
-"""Usual headings of a passage, a question, the choices and the right choice."""
+"""Usual headings of a passage, a question, the choices and the correct choice."""
 
 FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
-"""The environment variable that names a file like choice_forms.yaml, whose formats come first."""
+"""The environment variable with the path of a file like choice_forms.yaml, whose formats come first."""
 
 _FORMS_FILE = Path(__file__).parents[1] / "choice_forms.yaml"
 
@@ -64,17 +64,17 @@ _NUMBERED_HEADING = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceForm:
-    """The columns of a format.
+    """The columns of a multiple-choice format. A name may also be an expression over columns.
 
     Attributes:
         prompt: Columns of the prompt, joined by spaces.
-        choices: One column with the list of choices (or of objects {text, label}, or an object {"A": …, "B": …}), or
-            one column per choice.
-        label: Column of the right choice; None if there is none.
+        choices: One column with all choices (a list of texts, a list of objects {text, label}, or an object
+            {"A": …, "B": …}), or one column per choice.
+        label: Column of the correct choice; None if there is none.
         first_label: Number of the first choice if labels are numbers.
-        is_numbered: Whether the user says that labels are numbers.
-        numbers: Numbers among the labels of all splits, which tell whether they begin at 0 or 1; None if the format
-            itself says it.
+        is_numbered: Whether the user set `first_label`, so that labels are numbers.
+        numbers: Numbers among the labels of all splits, which show whether they begin at 0 or 1; None if `first_label`
+            is known from the format.
     """
 
     prompt: tuple[str, ...]
@@ -83,6 +83,10 @@ class ChoiceForm:
     first_label: int = 0
     is_numbered: bool = False
     numbers: frozenset[int] | None = None
+
+
+UNKNOWN_START: frozenset[int] = frozenset()
+"""Value of `ChoiceForm.numbers` before labels are read: they may show whether choices count from 0 or from 1."""
 
 
 class HeadingSeries(NamedTuple):
@@ -100,35 +104,38 @@ class HeadingSeries(NamedTuple):
 def find_choice_form(
     data: datasets.Dataset, options: ChoiceOptions, source_name: str
 ) -> tuple[datasets.Dataset, ChoiceForm]:
-    """Find the columns of the prompts, the choices and the right choice of a table.
+    """Find the columns of the prompts, the choices and the correct choice of a table.
 
-    Columns that the user names come first, then those of a known format, then proposals by the cells.
+    Columns that the user names are preferred to those of a known format, and these to columns that are
+    chosen by their cells.
 
     Args:
         data: The table.
-        options: Options that name columns.
-        source_name: What the table is called, for errors.
+        options: Options, of which `prompt_column`, `choices_column`, `label_column` and `first_label` are
+            used.
+        source_name: Name of the table, for error messages.
 
     Returns:
-        The table, with fields and expressions of the format as columns, and the format.
+        The table, with the fields and expressions of the format added as columns, and the format.
 
     Raises:
-        OptionError: If there is no known format, or a named column is missing.
+        OptionError: If no columns of prompts and choices are found, or a named column is missing.
     """
     names = _list_names(data)
     prompt = list_columns(options.prompt_column, names)
     choices = list_columns(options.choices_column, names)
     if prompt and choices:
         label = find_usual_column(data.column_names, CHOICE_HEADINGS["label"])
-        form = ChoiceForm(prompt, choices, label, numbers=frozenset())
+        form = ChoiceForm(prompt, choices, label, numbers=UNKNOWN_START)
     else:
         form = _select_form(data, options, prompt, source_name)
-        # A column that the user names replaces that of the format.
+        # A column that the user names replaces the one of the format.
         form = dataclasses.replace(
             form, prompt=prompt or form.prompt, choices=choices or form.choices
         )
     if options.label_column:
         form = dataclasses.replace(form, label=options.label_column)
+    # Choices may need an expression, and the correct choice may be chosen by its cells.
     form = _read_choice_lists(data, form)
     if form.label is None:
         form = _propose_right_choice(data, form)
@@ -142,12 +149,12 @@ def find_choice_form(
 def list_columns(
     option: str | Sequence[str] | None, column_names: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the columns that an option names, as ("a", "b") for "a,b".
+    """Return the columns that an option names, such as ("a", "b") for "a,b".
 
     Args:
-        option: The value of the option; None for no columns.
-        column_names: The columns of the table. A text is only split at its commas if all parts are
-            columns: a column may have a comma in its name, and so may an expression.
+        option: The value of the option: a string, a list of names, or None for no columns.
+        column_names: The columns of the table. A string is only split at its commas if all parts are
+            columns, because the name of a column, or an expression, may contain a comma.
     """
     if option is None:
         return ()
@@ -160,12 +167,17 @@ def list_columns(
 
 
 def _list_names(data: datasets.Dataset) -> list[str]:
-    """Return the names of the columns of a data set, and of the fields in them."""
+    """Return the columns of a table, and the dotted names of the fields of objects in them."""
     return [*data.column_names, *get_nested_features(data.features)]
 
 
 def _check_columns(data: datasets.Dataset, form: ChoiceForm, source_name: str) -> None:
     """Check that each column of a format exists in a table, and that its heading occurs once.
+
+    Args:
+        data: The table.
+        form: The format, with the columns of the prompts, of the choices and of the label.
+        source_name: Name of the table, for error messages.
 
     Raises:
         OptionError: If a column is missing.
@@ -192,76 +204,76 @@ def find_known_form(
 
     Args:
         data: The table.
-        label_column: The column that the label of the format has to be; None for any.
+        label_column: The column of labels that the user named, which has to be that of the format; None
+            if the user named no labels.
     """
     names = _list_names(data) if isinstance(data, datasets.Dataset) else list(data)
     for form in _list_forms(names, prompt=()):
         has_label = label_column is None or form.label == label_column
-        if has_label and not _has_classes(data, form):
+        if has_label and not _has_class_names(data, form):
             return form
     return None
 
 
-def _has_classes(data: datasets.Dataset | columns.Columns, form: ChoiceForm) -> bool:
-    """Return whether the "choices" of a table are the class names of a classification tool.
+def _has_class_names(data: datasets.Dataset | columns.Columns, form: ChoiceForm) -> bool:
+    """Return whether the "choices" of a table are the class names of a tool for classification.
 
-    They are the same in all rows, and the labels are words that name none of them.
+    This is so if the choices are the same in all rows, and the labels are words that are neither letters
+    nor texts of the choices.
 
     Args:
         data: The table.
-        form: The format whose columns it has.
+        form: A format whose columns the table has, with the columns of the choices and the label.
     """
     contents = describe_contents(data)
-    # Such tools write the class names into a single column.
-    has_single_column = len(form.choices) == 1 and form.choices[0] in contents
-    if not has_single_column or form.label not in contents:
-        return False
+    choices_column = form.choices[0]
     label_column = str(form.label)
+    # Such tools write all class names into a single column.
+    if len(form.choices) > 1 or choices_column not in contents or form.label not in contents:
+        return False
     label = contents[label_column]
     has_words = label.kind == "text" and label.has_classes
-    if not has_words or not contents[form.choices[0]].is_constant:
+    if not has_words or not contents[choices_column].is_constant:
         return False
-    # The labels may be letters or texts of the choices.
-    choices = parse_value(contents.get_cells(form.choices[0])[0])
+    choices = parse_value(contents.get_cells(choices_column)[0])
     letters = LETTERS[: len(choices)].lower()
-    choice_keys = {*letters, *map(make_key, _list_texts(choices))}
+    choice_keys = {*letters, *map(make_key, _iterate_texts(choices))}
     return choice_keys.isdisjoint(list_keys(contents.get_cells(label_column)))
 
 
-def _list_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in nested lists and objects, as "a" and "b" of [{"text": "a"}, "b"]."""
+def _iterate_texts(value: Any) -> Iterator[str]:
+    """Yield all strings in nested lists and objects, such as "a" and "b" in [{"text": "a"}, "b"]."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from _list_texts(list(value.values()))
+        yield from _iterate_texts(list(value.values()))
     elif isinstance(value, list):
         for member in value:
-            yield from _list_texts(member)
+            yield from _iterate_texts(member)
 
 
 def _select_form(
     data: datasets.Dataset, options: ChoiceOptions, prompt: tuple[str, ...], source_name: str
 ) -> ChoiceForm:
-    """Return the format of a table: a known one, or one that its cells suggest.
+    """Return the format of a table: a known one, or else one that is chosen by the cells.
 
     Args:
         data: The table.
-        options: Options that name columns.
-        prompt: The columns of the prompt that the user named; () for none.
-        source_name: What the table is called, for errors.
+        options: Options; if `choices_column` is set, no format is chosen by the cells.
+        prompt: The columns of the prompt that the user named; empty if there are none.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        OptionError: If there is none.
+        OptionError: If there is no such format.
     """
     names = _list_names(data)
     forms = _list_forms(names, prompt)
-    # The cells suggest nothing next to choices that the user names.
     if not forms and options.choices_column is None:
         proposal = propose_choice_form(data)
         if proposal is not None:
             warn_of_doubts([proposal.in_words])
             label = proposal.label
-            forms = [ChoiceForm(proposal.prompt, proposal.choices, label, numbers=frozenset())]
+            forms = [ChoiceForm(proposal.prompt, proposal.choices, label, numbers=UNKNOWN_START)]
     if not forms:
         raise OptionError(
             f"Expected prompts and choices in {source_name} in a known format, but its columns are "
@@ -271,25 +283,22 @@ def _select_form(
         )
     # Several formats may have the same prompts and choices, and differ in the label.
     for form in forms:
-        if _has_columns(names, form.label):
+        label_columns = columns.list_read_names(str(form.label))
+        if label_columns <= set(names):
             return form
     return dataclasses.replace(forms[0], label=None)
-
-
-def _has_columns(names: Collection[str], label: str | None) -> bool:
-    """Return whether a table has all columns of a label, which may be an expression."""
-    return columns.list_read_names(str(label)) <= set(names)
 
 
 def _list_forms(names: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm]:
     """Return the formats whose columns a table has, the likeliest first.
 
     Args:
-        names: The columns, and the fields in them.
-        prompt: The columns of the prompt that the user named; () for none.
+        names: The columns of the table, and the dotted names of fields in them.
+        prompt: The columns of the prompt that the user named; empty if there are none.
 
     Returns:
-        Known formats, with the letter case of the table; else the format of usual headings; [] for none.
+        Known formats, with the letter case of the table, or else the format of usual headings. The list is
+        empty if the table has neither.
     """
     name_by_lower = {name.lower(): name for name in sorted(names)}
     forms = []
@@ -298,14 +307,14 @@ def _list_forms(names: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceF
         if required_names <= set(names):
             forms.append(form)
         elif lower_names <= name_by_lower.keys():
-            # An expression contains names of columns, which cannot be replaced.
+            # The letter case of columns inside an expression cannot be changed.
             has_expressions = any(map(columns.is_expression, (*form.prompt, *form.choices)))
             if not has_expressions:
                 forms.append(_rename_columns(form, name_by_lower))
     if forms:
         return forms
-    numbered_form = _find_numbered_form(sorted(names), prompt)
-    return [] if numbered_form is None else [numbered_form]
+    usual_form = _find_usual_form(sorted(names), prompt)
+    return [] if usual_form is None else [usual_form]
 
 
 def _rename_columns(form: ChoiceForm, name_by_lower: Mapping[str, str]) -> ChoiceForm:
@@ -323,13 +332,14 @@ def _rename_columns(form: ChoiceForm, name_by_lower: Mapping[str, str]) -> Choic
 
 @functools.cache
 def _read_known_forms(user_file: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], ...]:
-    """Read the known formats, each with the columns that a table needs for it.
+    """Read the known formats, each with the columns that a table of this format has.
 
     Args:
-        user_file: A file like `choice_forms.yaml`, whose formats come first; None for none.
+        user_file: A file like `choice_forms.yaml`, whose formats come first; None if the user has no file.
 
     Returns:
-        The names of the columns of prompts and choices, and the format; the label may be missing.
+        Pairs of the required columns, which are those of prompts and choices (the label may be missing),
+        and the format.
     """
     files = [_FORMS_FILE]
     if user_file:
@@ -340,7 +350,7 @@ def _read_known_forms(user_file: str | None) -> tuple[tuple[frozenset[str], Choi
         required_names = set()
         for name in (*entry["prompt"], *entry["choices"]):
             required_names |= columns.list_read_names(name)
-        # A format may be released with several names of the label.
+        # Releases of a format may differ in the name of the label.
         for label in entry["label"]:
             form = ChoiceForm(
                 prompt=tuple(entry["prompt"]),
@@ -355,15 +365,15 @@ def _read_known_forms(user_file: str | None) -> tuple[tuple[frozenset[str], Choi
 # ------------------------------------------------------------------------------- headings
 
 
-def _find_numbered_form(names: Sequence[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
-    """Return the format of usual headings ("question", "choices"), or of one column per choice.
+def _find_usual_form(names: Sequence[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
+    """Return the format of usual headings: "question" and "choices", or one column per choice ("choice_0").
 
     Args:
         names: The columns, sorted.
-        prompt: The columns of the prompt that the user named; () for none.
+        prompt: The columns of the prompt that the user named; empty if there are none.
 
     Returns:
-        The format; None if no heading is that of a prompt, or none is that of choices.
+        The format; None if there is no usual heading of a prompt, or no usual heading of choices.
     """
     if not prompt:
         passage = find_usual_column(names, CHOICE_HEADINGS["passage"])
@@ -374,15 +384,15 @@ def _find_numbered_form(names: Sequence[str], prompt: tuple[str, ...]) -> Choice
     label = find_usual_column(names, CHOICE_HEADINGS["label"])
     choices = find_usual_column(names, CHOICE_HEADINGS["choices"])
     if choices:
-        return ChoiceForm(prompt, (choices,), label, numbers=frozenset())
+        return ChoiceForm(prompt, (choices,), label, numbers=UNKNOWN_START)
     series = next(_list_series(names), None)
     if series is None:
         return None
-    # Columns that are counted from 0 show that labels are as well.
+    # If columns are counted from 0, labels are as well.
     if series.is_counted_from_zero:
-        return ChoiceForm(prompt, series.headings, label)
-    # Otherwise the numbers among the labels have to show it.
-    return ChoiceForm(prompt, series.headings, label, numbers=frozenset())
+        return ChoiceForm(prompt, series.headings, label, first_label=0)
+    # Otherwise the numbers of the labels have to show where they begin.
+    return ChoiceForm(prompt, series.headings, label, numbers=UNKNOWN_START)
 
 
 def _list_series(names: Sequence[str]) -> Iterator[HeadingSeries]:
@@ -393,39 +403,40 @@ def _list_series(names: Sequence[str]) -> Iterator[HeadingSeries]:
     Args:
         names: The columns, sorted.
     """
-    # (Stem such as "choice", whether marks are numbers) -> position -> heading.
+    # (Word such as "choice", whether it is followed by a number) -> number -> heading. The number of
+    # the letter a is 0.
     series: dict[tuple[str, bool], dict[int, str]] = {}
     for name in names:
         match = _NUMBERED_HEADING.fullmatch(name)
         if match is None:
             continue
-        stem, mark = match.groups()
-        is_number = mark.isdigit()
-        position = int(mark) if is_number else ord(mark.lower()) - ord("a")
-        headings = series.setdefault((stem.lower(), is_number), {})
-        headings[position] = name
-    for (_, is_number), heading_by_position in series.items():
-        positions = sorted(heading_by_position)
-        start = positions[0]
-        has_start = start == 0 or (is_number and start == 1)
-        is_complete = positions == list(range(start, start + len(positions)))
-        if len(positions) > 1 and has_start and is_complete:
-            headings_in_order = [heading_by_position[position] for position in positions]
-            yield HeadingSeries(tuple(headings_in_order), is_number and start == 0)
+        word, suffix = match.groups()
+        is_numbered = suffix.isdigit()
+        number = int(suffix) if is_numbered else ord(suffix.lower()) - ord("a")
+        heading_by_number = series.setdefault((word.lower(), is_numbered), {})
+        heading_by_number[number] = name
+    for (_, is_numbered), heading_by_number in series.items():
+        numbers = sorted(heading_by_number)
+        start = numbers[0]
+        has_start = start == 0 or (is_numbered and start == 1)
+        is_complete = numbers == list(range(start, start + len(numbers)))
+        if len(numbers) > 1 and has_start and is_complete:
+            headings = [heading_by_number[number] for number in numbers]
+            yield HeadingSeries(tuple(headings), is_counted_from_zero=is_numbered and start == 0)
 
 
 # ------------------------------------------------------------------------------- proposals
 
 
 def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
-    """Propose the columns of questions, choices and right choices by their cells.
+    """Choose the columns of questions, choices and correct choices by their cells.
 
     Args:
         data: The table.
 
     Returns:
-        The proposal; None if no cells suggest it, if a heading says that there are texts to classify,
-        or if the headings are a first row of cells.
+        The columns; None if no cells look like choices, if a heading shows that there are texts to
+        classify, or if the file has no headings, so that its first row was read as such.
     """
     has_texts = list_usual_columns(data.column_names, FIRST_TEXT_HEADINGS)
     if has_texts or is_first_row(data.column_names):
@@ -434,25 +445,27 @@ def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
 
 
 def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
-    """Return a format with an expression that makes lists of texts, if its column has another form.
+    """Replace a column of choices that are not lists of texts by an expression that makes such lists.
 
-    For example, choices that are one text with separators, or objects with unusual keys.
+    For example, choices may be one text with separators, or objects with unusual keys. A warning reports
+    the expression.
 
     Args:
         data: The table.
-        form: The format.
+        form: The format, with the column of the choices and the label.
 
     Returns:
-        The format, with a warning about a change; unchanged if the reader knows the form, or nobody does.
+        The changed format. It is unchanged if the choices are in one column each, if they can be read
+        without an expression, or if no expression is found.
     """
     column = form.choices[0]
-    # An expression makes lists of texts already.
+    # A name that is not a column is an expression of the user, which makes lists of texts already.
     has_single_column = len(form.choices) == 1 and column in data.column_names
     if not has_single_column or data.features[column] == datasets.List(datasets.Value("string")):
         return form
     contents = describe_columns_and_fields(data)
     label = form.label or ""
-    # The label may be an expression, whose values are not known here.
+    # The values of a label that is an expression are not known here.
     if label and label not in contents:
         return form
     lists = find_choice_lists(contents, column, label)
@@ -466,20 +479,22 @@ def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
     if label:
         label = name_right_choice(contents, label, lists)
     else:
-        # The choices may mark the right one themselves.
+        # The objects of choices may mark the correct one.
         label = lists.label
     return dataclasses.replace(form, choices=(lists.expression,), label=label or None)
 
 
 def _propose_right_choice(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:
-    """Return a format with the only column whose values name choices of their rows as the label.
+    """Add a label to a format: the only column in which each value is a choice of its row.
+
+    A warning reports the column.
 
     Args:
         data: The table.
-        form: A format without a label.
+        form: A format without a label, with the columns of the choices.
 
     Returns:
-        The format, with a warning about the column; unchanged if no column fits, or several.
+        The changed format. It is unchanged if no column fits, or if several do.
     """
     label = propose_right_choice(describe_columns_and_fields(data), form.choices)
     if not label:
@@ -487,4 +502,4 @@ def _propose_right_choice(data: datasets.Dataset, form: ChoiceForm) -> ChoiceFor
     reason = "each of its values is a choice of its row"
     role = Role("label", (label,), "content", reason)
     warn_of_doubts([describe_proposal("right choices", role, "label_column")])
-    return dataclasses.replace(form, label=label, first_label=0, numbers=frozenset())
+    return dataclasses.replace(form, label=label, first_label=0, numbers=UNKNOWN_START)

@@ -1,6 +1,6 @@
-"""The right choice of every item, by its mark, its number, its letter or its text.
+"""The correct choice of every item, which a column gives by its name, number, letter or text.
 
-`read_right_choices` reads a column in the one way that all of its values can be read.
+`read_right_choices` is the entry point: it reads the column by the one rule that applies to all of its values.
 """
 
 from __future__ import annotations
@@ -21,45 +21,45 @@ from rightreasons.io.choices.cells import Choices
 from rightreasons.io.choices.forms import ChoiceForm
 
 NO_LABEL = -1
-"""Label of an item without a right choice."""
+"""Label of an item without a correct choice."""
 
 MAX_VALUE_CHARACTERS = 40
-"""Length of a value in errors."""
+"""Maximum length of a value in error messages."""
 
-# -1 and a hyphen mark an item without a right choice, unless a choice has that name.
+# -1 and a hyphen mark an item without a correct choice, unless a choice has that name.
 _MISSING_MARKS = ("-1", "-1.0", "-")
 _WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0+)?\s*")
 
 Positions = list[int | None]
-"""For each labeled item the position of the right choice; None if a value names no choice."""
+"""Position of the correct choice of each labeled item, from 0; None if a value identifies no choice."""
 
 
 def read_right_choices(
     data: datasets.Dataset, items: Sequence[Choices], form: ChoiceForm, source_name: str
 ) -> list[int]:
-    """Return the position of the right choice of every item, -1 for none.
+    """Return the position of the correct choice of every item, -1 for an item without one.
 
-    The column may hold names, numbers, letters or texts of the choices, the same in all rows.
+    The column may identify choices by name, number, letter or text, but by the same rule in all rows.
 
     Args:
-        data: The table.
-        items: The choices of every row.
-        form: The columns, whose `label` is the one to read.
-        source_name: What the table is called in errors.
+        data: The table of N rows.
+        items: The choices of every row, with their names if the data has some.
+        form: The columns of the format, of which `label` is read, and the number of the first choice.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If the values name no choices, or if they can be read in two ways that differ.
+        ValueError: If no rule applies to all values, or if two rules find different choices.
     """
     values = label_columns.get_labels(data, str(form.label), source_name)
     if not isinstance(values, label_columns.NamedLabels):
         return _read_values(values, items, form, source_name)
-    # The class names of a ClassLabel are read like texts.
+    # The class names of a ClassLabel are read like the cells of a column of strings.
     named_form = dataclasses.replace(form, numbers=frozenset(list_numbers(data, form)))
     try:
         return _read_values(values, items, named_form, source_name)
     except ValueError:
-        # If the class names are no choices, the class numbers are positions. This needs as many
-        # classes as each item has choices.
+        # If the class names identify no choices, the class numbers are positions, provided that there
+        # are as many classes as each item has choices.
         choice_counts = {len(choices.texts) for choices in items}
         if choice_counts != {len(values.names)}:
             raise
@@ -67,16 +67,17 @@ def read_right_choices(
 
 
 def list_numbers(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
-    """Return the whole numbers among the values of the column of right choices.
+    """Return the distinct whole numbers among the labels of a split.
 
-    Those of all splits together show whether choices are counted from 0 or from 1.
+    The numbers of all splits together show whether choices are counted from 0 or from 1.
 
     Args:
-        data: The table.
-        form: The columns, whose `label` is the one to read.
+        data: The table of the split.
+        form: The columns of the format, of which `label` is read.
 
     Returns:
-        The numbers; for a ClassLabel, the numbers among its class names.
+        The numbers, or for a ClassLabel the numbers among its class names. The set is empty if the format
+        has no label.
     """
     if form.label is None:
         return set()
@@ -87,7 +88,10 @@ def list_numbers(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
 
 
 def parse_whole_number(value: Any) -> int | None:
-    """Return a value as a whole number from 0: 2 for "2.0"; None for any other value.
+    """Return a value as a whole number from 0, such as 2 for "2.0"; None if it is not such a number.
+
+    Args:
+        value: Any value.
 
     Example:
         >>> parse_whole_number("2.0"), parse_whole_number(1.0)
@@ -99,21 +103,23 @@ def parse_whole_number(value: Any) -> int | None:
         match = _WHOLE_NUMBER.fullmatch(value)
         return None if match is None else int(match[1])
     number = _simplify(value)
-    # True is 1 in Python, but no number of a choice.
+    # True equals 1 in Python, but it is not the number of a choice.
     if not isinstance(number, int) or isinstance(number, bool):
         return None
     return number if number >= 0 else None
 
 
 def _parse_numbers(values: Sequence[Any]) -> set[int]:
-    # Lists are no numbers, and cannot be in a set.
     numbers = set(map(parse_whole_number, values))
-    # None represents values that are no numbers.
+    # Values that are not whole numbers were parsed to None.
     return {number for number in numbers if number is not None}
 
 
 def _simplify(value: Any) -> Any:
-    """Return a whole float as a whole number, which a column with missing values makes it."""
+    """Return an integer for a float such as 2.0, and other values unchanged.
+
+    Integers become floats if their column has missing values.
+    """
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
@@ -123,25 +129,27 @@ def _fill_missing(positions: Iterable[int | None]) -> list[int]:
     return [NO_LABEL if position is None else position for position in positions]
 
 
-# ------------------------------------------------------------------------------- readings
+# ------------------------------------------------------------------------------- columns
 
 
 def _read_values(
     values: columns.Column, items: Sequence[Choices], form: ChoiceForm, source_name: str
 ) -> list[int]:
-    """Return the position of the right choice of every item, by the one way that reads all values.
+    """Return the position of the correct choice of every item, by the one rule that applies to all values.
 
-    The ways are the names of the choices in the data, their numbers, their letters and their texts.
+    The rules, in the order of preference: a value is the name of a choice in the data ("mark"), its
+    number, its letter, or its text.
 
     Args:
-        values: (N,) cells of the column of right choices.
+        values: (N,) cells of the column of correct choices.
         items: The choices of the N rows.
-        form: The columns, and what is known about numbers.
-        source_name: What the table is called, for errors.
+        form: The format: the name of the column as `label`, whether the user says that labels are numbers
+            (`is_numbered`), the number of the first choice, and the numbers among the labels of all splits.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If no way reads all values, if two ways disagree, or if nothing shows whether
-            numbers count from 0 or from 1.
+        ValueError: If no rule applies to all values, if two rules find different choices, or if numbers
+            may count from 0 or from 1.
     """
     rows = []
     labeled_values = []
@@ -151,68 +159,70 @@ def _read_values(
             rows.append(row)
             labeled_values.append(value)
             labeled_items.append(items[row])
-    # The numbers of other splits count as well.
+    # The numbers of other splits may show where numbers begin.
     numbers = _parse_numbers(labeled_values) | (form.numbers or set())
     n_choices = max(len(choices.texts) for choices in items)
     first_number = _find_first_number(form, numbers, n_choices)
-    positions_by_way = _read_in_all_ways(labeled_values, labeled_items, first_number or 0)
+    positions_by_rule = _find_by_all_rules(labeled_values, labeled_items, first_number or 0)
 
     column_name = f"the column {form.label!r} of {source_name}"
+    # Only rules that apply to all values are considered.
     complete = {}
-    for way, positions in positions_by_way.items():
+    for rule, positions in positions_by_rule.items():
         if None not in positions:
-            complete[way] = positions
+            complete[rule] = positions
     if not complete:
-        raise _make_unread_error(rows, labeled_values, positions_by_way, column_name)
-    # The user says that these are numbers, although they may be texts of choices as well.
+        raise _make_unread_error(rows, labeled_values, positions_by_rule, column_name)
+    # Numbers may be texts of choices as well, but the user says that they are numbers.
     if form.is_numbered and "number" in complete:
         complete = {"number": complete["number"]}
-    # The ways are in the order of preference.
-    way = next(iter(complete))
-    if way == "number" and first_number is None and rows:
+    best_rule = next(iter(complete))
+    if best_rule == "number" and first_number is None and rows:
         doubt = describe_ambiguous_offset(numbers, n_choices, "Set `first_label` to 0 or 1")
         raise ValueError(
             f"Expected numbers of choices in {column_name}, but got "
             f"{format_list(sorted(numbers))}{doubt}."
         )
-    # A mark is the choice's own name, whatever else it may be read as.
-    if way != "mark":
+    # The name that the data gives to a choice is unambiguous, so the other rules do not matter.
+    if best_rule != "mark":
         _check_one_meaning(rows, labeled_values, complete, column_name)
-    position_by_row = dict(zip(rows, complete[way], strict=True))
-    positions_of_rows = map(position_by_row.get, range(len(values)))
-    return _fill_missing(positions_of_rows)
+    position_by_row = dict(zip(rows, complete[best_rule], strict=True))
+    # Rows without a label have no position.
+    return _fill_missing(map(position_by_row.get, range(len(values))))
 
 
-def _read_in_all_ways(
+def _find_by_all_rules(
     values: Sequence[Any], items: Sequence[Choices], first_number: int
 ) -> dict[str, Positions]:
-    """Return the position of the choice that each value names, for each way to read values.
+    """Return the position of the choice that each value identifies, by each rule.
 
     Args:
-        values: The values of the labeled rows.
-        items: The choices of these rows.
-        first_number: The number of the first choice.
+        values: (M,) values of the labeled rows, such as "B" or 2.
+        items: (M,) choices of these rows.
+        first_number: The number of the first choice, 0 or 1.
 
     Returns:
-        Way, such as "letter" -> the position for each value; None if the way cannot read it.
+        Rule, such as "letter" -> (M,) positions from 0, None for a value to which the rule does not apply.
     """
-    positions_by_way: dict[str, Positions] = {way: [] for way in _WAYS}
-    for value, choices in zip(values, items, strict=True):
-        for way, find_position in _WAYS.items():
-            position = find_position(value, choices, first_number)
-            positions_by_way[way].append(position)
-    return positions_by_way
+    positions_by_rule: dict[str, Positions] = {}
+    for rule, find_position in _FINDERS.items():
+        positions = []
+        for value, choices in zip(values, items, strict=True):
+            positions.append(find_position(value, choices, first_number))
+        positions_by_rule[rule] = positions
+    return positions_by_rule
 
 
 def _is_missing(value: Any, choices: Choices) -> bool:
-    """Return whether a value marks an item without a right choice: None, NaN, "", -1 or "-".
+    """Return whether a value means that an item has no correct choice: None, NaN, "", -1 or "-".
 
     Args:
         value: The cell.
-        choices: The choices of the item, of which one may be called "-1" or "-".
+        choices: The choices of the item. If "-1" or "-" is the text or the name of a choice, it means
+            that choice.
     """
     if not isinstance(value, str):
-        # NaN differs from itself.
+        # NaN is the only value that differs from itself.
         return value is None or value == -1 or value != value
     text = value.strip()
     if not text:
@@ -221,16 +231,17 @@ def _is_missing(value: Any, choices: Choices) -> bool:
 
 
 def _find_first_number(form: ChoiceForm, numbers: set[int], n_choices: int) -> int | None:
-    """Return the number of the first choice, 0 or 1; None if nothing shows it.
+    """Return the number of the first choice, 0 or 1; None if the numbers do not show it.
 
     Args:
-        form: The format, which may say it itself.
+        form: The format. Its `first_label` is valid if the user set it (`is_numbered`), or if the format
+            is a known one (`numbers` is None).
         numbers: The numbers among the labels of all splits.
         n_choices: The largest number of choices of an item.
     """
     if form.numbers is None or form.is_numbered:
         return form.first_label
-    # A number that is too large for any choice is refused later, with the row that holds it.
+    # A number that is too large for any choice is refused later, by an error that names its row.
     if max(numbers, default=0) > n_choices:
         return 0
     return find_first_number(numbers, n_choices, None)
@@ -239,21 +250,21 @@ def _find_first_number(form: ChoiceForm, numbers: set[int], n_choices: int) -> i
 def _make_unread_error(
     rows: Sequence[int],
     values: Sequence[Any],
-    positions_by_way: Mapping[str, Positions],
+    positions_by_rule: Mapping[str, Positions],
     column_name: str,
 ) -> ValueError:
-    """Return the error for values that no single way reads as choices.
+    """Return the error for a column to which no single rule applies.
 
     Args:
-        rows: The numbers of the labeled rows.
-        values: Their values.
-        positions_by_way: Way to read values, such as "letter" -> the choice of each labeled row, None
-            for a value that it cannot read.
-        column_name: What the column is called.
+        rows: (M,) indices of the labeled rows.
+        values: (M,) values of these rows.
+        positions_by_rule: Rule, such as "letter" -> (M,) positions of choices, None for a value to which
+            the rule does not apply.
+        column_name: Name of the column, for the message.
     """
     reason = "they are mixed"
-    # The positions of a row are one per way.
-    for row, value, *positions in zip(rows, values, *positions_by_way.values(), strict=True):
+    # `positions` are those of one row by all rules.
+    for row, value, *positions in zip(rows, values, *positions_by_rule.values(), strict=True):
         if set(positions) == {None}:
             reason = f"row {row} holds {format_value(value, MAX_VALUE_CHARACTERS)}"
             break
@@ -267,43 +278,43 @@ def _make_unread_error(
 def _check_one_meaning(
     rows: Sequence[int],
     values: Sequence[Any],
-    positions_by_way: Mapping[str, Positions],
+    positions_by_rule: Mapping[str, Positions],
     column_name: str,
 ) -> None:
-    """Check that all ways that can read a column find the same choices.
+    """Check that all rules that apply to a column find the same choices.
 
     Args:
-        rows: The numbers of the labeled rows.
-        values: Their values.
-        positions_by_way: Way to read values, such as "letter" -> the choice of each labeled row.
-        column_name: What the column is called.
+        rows: (M,) indices of the labeled rows.
+        values: (M,) values of these rows.
+        positions_by_rule: Rule, such as "letter" -> (M,) positions of choices.
+        column_name: Name of the column, for error messages.
 
     Raises:
-        ValueError: If two ways differ, as for the text "2" of the first choice.
+        ValueError: If two rules find different choices, as if "2" is the text of the first choice.
     """
-    way, *other_ways = positions_by_way
-    for other_way in other_ways:
-        pairs = zip(positions_by_way[way], positions_by_way[other_way], strict=True)
+    rule, *other_rules = positions_by_rule
+    for other_rule in other_rules:
+        pairs = zip(positions_by_rule[rule], positions_by_rule[other_rule], strict=True)
         for index, (position, other_position) in enumerate(pairs):
             if position != other_position:
                 raise ValueError(
                     f"Expected one meaning for each value of {column_name}, but row "
-                    f"{rows[index]} holds {values[index]!r}, which is choice {position} by {way} "
-                    f"and choice {other_position} by {other_way}. Set `first_label` if the "
+                    f"{rows[index]} holds {values[index]!r}, which is choice {position} by {rule} "
+                    f"and choice {other_position} by {other_rule}. Set `first_label` if the "
                     "values are numbers."
                 )
 
 
-# ------------------------------------------------------------------------------- ways
+# ------------------------------------------------------------------------------- rules
 
 
 def _find_by_mark(value: Any, choices: Choices, first_number: int) -> int | None:
-    """Return the position of the choice with a mark, such as "A" or "1"."""
+    """Return the position of the choice that the data names by a value, such as "A" or "1"."""
     return _find_name(str(_simplify(value)), choices.marks)
 
 
 def _find_by_number(value: Any, choices: Choices, first_number: int) -> int | None:
-    """Return the position of the choice with a number; None if the value is none.
+    """Return the position of the choice with a number; None if no choice has this number.
 
     Args:
         value: The cell, such as 2 or "2.0".
@@ -320,12 +331,12 @@ def _find_by_number(value: Any, choices: Choices, first_number: int) -> int | No
 
 
 def _find_by_letter(value: Any, choices: Choices, first_number: int) -> int | None:
-    """Return the position of the choice with a letter, as 1 for "B" or "(B)"; None for other values.
+    """Return the position of the choice with a letter, such as 1 for "B" or "(B)"; None for other values.
 
     Args:
         value: The cell.
-        choices: The choices of the item, of which the first is A.
-        first_number: Not used.
+        choices: The choices of the item, which are lettered from A.
+        first_number: Not used: all rules have the same signature.
     """
     n_choices = len(choices.texts)
     letters = list(string.ascii_uppercase[:n_choices])
@@ -339,24 +350,25 @@ def _find_by_text(value: Any, choices: Choices, first_number: int) -> int | None
     return _find_name(value.strip(), choices.texts)
 
 
-_WAYS: Mapping[str, Callable[[Any, Choices, int], int | None]] = {
+_FINDERS: Mapping[str, Callable[[Any, Choices, int], int | None]] = {
     "mark": _find_by_mark,
     "number": _find_by_number,
     "letter": _find_by_letter,
     "text": _find_by_text,
 }
-"""Ways to name a choice -> the function that finds its position, the way to prefer first."""
+"""Rule by which a value identifies a choice -> the function that finds its position, preferred rules first."""
 
 
 def _find_name(name: str, names: Sequence[str]) -> int | None:
-    """Return the position of a name in a list, also in another letter case or with other hyphens.
+    """Return the position of a name in a list, exactly or in its folded form (letter case, hyphens).
 
     Args:
         name: The name.
         names: The list.
 
     Returns:
-        The position; None if the name is missing, or if two names differ only in this way.
+        The position; None if the list has no such name, or if only the folded form matches, and that of
+        several names.
     """
     if name in names:
         return names.index(name)

@@ -1,1 +1,1 @@
-"""Files as tables of Arrow, one module per format; `readers.read_file` reads any of them."""
+"""Files as tables of Arrow, with a module for each format; `readers.read_file` reads a file of any format."""

@@ -1,7 +1,7 @@
-"""Names of data files, and compressed ones unpacked for as long as they are read.
+"""Names of data files, and a context manager that unpacks compressed files.
 
-`get_data_type` and `strip_compression` read the name of a file. `unpack_file` unpacks it within the
-limit that `get_max_bytes` sets.
+`get_data_type` and `strip_compression` parse the name of a file. `unpack_file` unpacks it, up to the size
+that `get_max_bytes` returns.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
     ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
     ".zip": zipfile.ZipFile,
 }
-"""Suffix of a compressed file -> the function that opens it; a .zip holds one file of data."""
+"""Suffix of a compressed file -> the function that opens it. A .zip contains one file of data."""
 
 MAX_EXPANSION = 100
-"""Largest number of times its own size that a file may hold."""
+"""Maximum ratio of the size of an unpacked file to the size of the compressed file."""
 
 MIN_ALLOWED_BYTES = 1 << 28
-"""Number of bytes that any file may hold, however small it is."""
+"""Number of bytes to which every file may be unpacked, however small it is."""
 
 BLOCK_BYTES = 1 << 20
 """Number of bytes that are read at a time."""
@@ -56,7 +56,7 @@ _DAMAGE_ERRORS = (
 
 
 def get_data_type(path: str | os.PathLike[str]) -> str:
-    """Return the suffix that names the format of a file, compressed or not.
+    """Return the suffix that shows the format of a file, without the suffix of its compression.
 
     Example:
         >>> get_data_type("a.csv"), get_data_type(Path("b/a.JSONL.gz"))
@@ -80,17 +80,17 @@ def strip_compression(path: str | os.PathLike[str]) -> Path:
 
 
 def get_max_bytes(path: Path) -> int:
-    """Return how many bytes a file may hold once it is unpacked."""
+    """Return the maximum number of bytes to which a file may be unpacked."""
     return max(MIN_ALLOWED_BYTES, MAX_EXPANSION * path.stat().st_size)
 
 
 def make_size_error(path: Path, source_name: str, max_bytes: int) -> ValueError:
-    """Return the error for a file that unpacks to more bytes than it may.
+    """Return the error for a file that is too large when it is unpacked.
 
     Args:
         path: The file.
-        source_name: What it is called in errors.
-        max_bytes: The number of bytes that it may unpack to.
+        source_name: Name of the file, for error messages.
+        max_bytes: The maximum number of bytes of the unpacked file.
     """
     n_bytes = path.stat().st_size
     return ValueError(
@@ -104,15 +104,16 @@ def unpack_file(path: Path, max_bytes: int | None = None, source_name: str = "")
     """Unpack a compressed file into a temporary folder, as a context manager.
 
     Args:
-        path: The file; one that is not compressed is yielded itself.
-        max_bytes: The number of bytes that it may unpack to; None for `get_max_bytes`.
-        source_name: What it is called in errors; "" for its path.
+        path: The file. A file that is not compressed is yielded unchanged.
+        max_bytes: The maximum number of bytes of the unpacked file; None for `get_max_bytes`.
+        source_name: Name of the file, for error messages; "" for its path.
 
     Yields:
-        The unpacked file, which keeps its name without the suffix; of a .zip, the file in it.
+        The unpacked file, whose name has no suffix of a compression, or the file inside a .zip.
 
     Raises:
-        ValueError: If it is damaged, unpacks to more than `max_bytes`, or is a .zip of several files.
+        ValueError: If the file is damaged, is larger than `max_bytes` when unpacked, or is a .zip of
+            several files.
     """
     source_name = source_name or str(path)
     compression = path.suffix.lower()
@@ -124,7 +125,7 @@ def unpack_file(path: Path, max_bytes: int | None = None, source_name: str = "")
     with tempfile.TemporaryDirectory() as folder:
         try:
             file = _unpack_into(folder, path, max_bytes)
-        # Each kind of compression has its own errors.
+        # Each compression library raises its own types of errors.
         except _DAMAGE_ERRORS:
             raise ValueError(
                 f"Expected a file compressed as {compression}, but {source_name} cannot be unpacked."
@@ -140,21 +141,20 @@ def _unpack_into(folder: str, path: Path, max_bytes: int) -> Path:
     Args:
         folder: The folder.
         path: The compressed file.
-        max_bytes: Writing ends with the block that exceeds this size, because a small file may
-            expand without an end.
+        max_bytes: The size beyond which writing stops, because a small file may expand enormously.
     """
     compression = path.suffix.lower()
     with contextlib.ExitStack() as stack:
         source: Any = stack.enter_context(COMPRESSIONS[compression](path))
         name = strip_compression(path).name
-        # A .zip is no stream of bytes, but the file in it is.
+        # A .zip is an archive, from which a file has to be opened.
         if isinstance(source, zipfile.ZipFile):
             source = stack.enter_context(_open_member(source, path))
             name = Path(source.name).name
         file = Path(folder, name)
         target = stack.enter_context(file.open("wb"))
         n_bytes = 0
-        # Read block by block, so that a large file never fills the memory.
+        # Blocks keep a large file from filling the memory.
         while n_bytes <= max_bytes:
             block = source.read(BLOCK_BYTES)
             if not block:
@@ -164,22 +164,22 @@ def _unpack_into(folder: str, path: Path, max_bytes: int) -> Path:
 
 
 def _open_member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
-    """Open the file of data in a .zip: the only one with a suffix of data, or else its only file.
+    """Open the file of data in a .zip: the only file with a suffix of data, or else the only file.
 
     Args:
         archive: The open archive.
-        path: Its path, for errors.
+        path: The path of the archive, for error messages.
 
     Raises:
-        ValueError: If there are several.
+        ValueError: If there is no such file, or if there are several.
     """
     visible_names = []
     for entry in archive.infolist():
-        # macOS adds hidden files to each archive.
+        # macOS adds hidden files to archives.
         is_hidden = Path(entry.filename).name.startswith(".")
         if not entry.is_dir() and not is_hidden and not entry.filename.startswith("__MACOSX/"):
             visible_names.append(entry.filename)
-    # A README may be next to the table.
+    # Other files, such as a README, are ignored next to a file of data.
     names = [name for name in visible_names if get_data_type(name) in FILE_TYPES]
     if not names:
         names = visible_names

@@ -1,7 +1,7 @@
 """Tables in JSON: documents in any of the usual orientations, and JSON lines.
 
-`read_json_file` reads a file and `make_document_table` a document that is parsed already. Every key
-of any record is a column.
+`read_json_file` reads a file, and `make_document_table` a document that is already parsed. Each key
+that occurs in a record is a column.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from rightreasons.io.files.record_paths import (
 )
 from rightreasons.io.files.splits import find_split
 from rightreasons.io.files.text_files import find_encoding, iterate_lines
-from rightreasons.io.harnesses.inspect_logs import inspect_columns, is_inspect
-from rightreasons.io.log_forms import complete_log, is_log, log_columns
+from rightreasons.io.harnesses.inspect_logs import is_inspect, read_inspect_columns
+from rightreasons.io.log_forms import complete_log, is_log, read_log_columns
 from rightreasons.io.options import FileForm
 from rightreasons.io.score_cells import make_pipeline_columns
 
@@ -36,13 +36,13 @@ Object: TypeAlias = "Mapping[str, Any]"
 """An object of JSON."""
 
 Parsed: TypeAlias = "pa.Table | dict[str, pa.Table]"
-"""The table of a file, or those of its splits."""
+"""The table of a file, or name of a split -> its table."""
 
 N_RECORDS_AT_A_TIME = 1 << 14
-"""Number of records that become Arrow arrays at a time."""
+"""Number of records that are converted to Arrow at a time."""
 
 BYTES_PER_CELL = 8
-"""What a cell of a table takes, at least."""
+"""Minimum number of bytes of a cell in memory."""
 
 
 def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: bool) -> Parsed:
@@ -50,15 +50,15 @@ def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: b
 
     Args:
         path: The file.
-        form: How it is to be read.
-        source_name: What it is called in errors.
-        has_lines: Whether its suffix says that it has JSON lines; otherwise its first lines show it.
+        form: Options on how the document is read.
+        source_name: Name of the file, for error messages.
+        has_lines: Whether the suffix is that of JSON lines. Otherwise the first lines show the format.
 
     Returns:
         The table, or the tables of its splits.
 
     Raises:
-        ValueError: If it is not JSON, passes a limit, or has no list of records.
+        ValueError: If the file is not JSON, exceeds a limit, or has no list of records.
     """
     encoding = find_encoding(path, source_name, form.encoding, can_be_cp1252=False)
     with path.open(encoding=encoding, newline="") as stream:
@@ -66,9 +66,9 @@ def read_json_file(path: Path, form: FileForm, source_name: str, *, has_lines: b
         stream.seek(0)
         if is_read_by_line:
             return _read_json_lines(stream, form, source_name, path.stat().st_size)
-        # One character more than allowed shows that the document is too long.
+        # One character more than allowed is enough to see that the document is too long.
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), source_name)
-    # The rows of a log may be in a file next to its settings.
+    # Some harnesses write a log as several files.
     content = complete_log(content, path)
     return make_document_table(content, form, source_name, path.stat().st_size)
 
@@ -80,17 +80,17 @@ def _has_json_lines(stream: IO[str], source_name: str) -> bool:
     """Return whether the first line that is not blank is a whole object, and another object follows.
 
     Args:
-        stream: The open file, of which the first lines are consumed.
-        source_name: What it is called in errors.
+        stream: The open file, whose position is after the first lines when this function returns.
+        source_name: Name of the file, for error messages.
     """
     filled_lines = filter(str.strip, iterate_lines(stream, source_name))
     first_lines = list(itertools.islice(filled_lines, 2))
-    first_signs = [line.lstrip()[0] for line in first_lines]
-    if first_signs != ["{", "{"]:
+    first_characters = [line.lstrip()[0] for line in first_lines]
+    if first_characters != ["{", "{"]:
         return False
     try:
         return isinstance(parse_json(first_lines[0], source_name), dict)
-    # The first line of an indented document is not complete.
+    # The first line of an indented document is not valid JSON.
     except ValueError:
         return False
 
@@ -100,24 +100,24 @@ def _read_json_lines(stream: IO[str], form: FileForm, source_name: str, n_bytes:
 
     Args:
         stream: The open file.
-        form: How it is to be read, with the filter of a log.
-        source_name: What it is called in errors.
-        n_bytes: The size of the file.
+        form: Options on how the file is read, with the filter of a log.
+        source_name: Name of the file, for error messages.
+        n_bytes: The size of the file, which limits the size of the table.
 
     Raises:
-        ValueError: If a line is no JSON, or no object.
+        ValueError: If a line is not an object in JSON.
     """
     chunks = _parse_lines(stream, source_name)
     first_records: list[Any] = []
     for records in chunks:
-        # A chunk may consist of blank lines.
+        # A chunk of blank lines has no records.
         if records:
             first_records = records
             break
     all_chunks = itertools.chain([first_records], chunks)
     if first_records and is_log(first_records[0]):
         samples = list(itertools.chain.from_iterable(all_chunks))
-        return make_table(log_columns(samples, source_name, form.log_filter), source_name)
+        return make_table(read_log_columns(samples, source_name, form.log_filter), source_name)
     return make_record_table(all_chunks, source_name, unit="line", n_bytes=n_bytes)
 
 
@@ -125,8 +125,8 @@ def _parse_lines(stream: IO[str], source_name: str) -> Iterator[list[Any]]:
     """Yield the parsed values of JSON lines, `N_RECORDS_AT_A_TIME` lines at a time.
 
     Args:
-        stream: The open file; blank lines have no values.
-        source_name: What it is called in errors, which give the number of the line.
+        stream: The open file, whose blank lines are skipped.
+        source_name: Name of the file, for error messages, which also contain the number of the line.
     """
     numbered_lines = enumerate(iterate_lines(stream, source_name), start=1)
     while chunk := list(itertools.islice(numbered_lines, N_RECORDS_AT_A_TIME)):
@@ -146,22 +146,22 @@ def make_document_table(content: Any, form: FileForm, source_name: str, n_bytes:
 
     Args:
         content: The parsed document.
-        form: How it is to be read, with the path of the records in it.
-        source_name: What it is called in errors.
-        n_bytes: The size of its file: few bytes may not become many cells.
+        form: Options on how the document is read, with the path of the records in it.
+        source_name: Name of the file, for error messages.
+        n_bytes: The size of the file, which limits the size of the table.
 
     Returns:
         The table, or the tables of its splits.
 
     Raises:
-        OptionError: If options do not name the records, or the columns of rows of values.
+        OptionError: If an option has to select the records, or to name the columns of rows of values.
         ValueError: If there is no list of records.
     """
     if form.rows is not None:
         content = select_records(content, form.rows, source_name)
         form = form.replace(rows=None)
     if is_inspect(content):
-        columns = inspect_columns(content, source_name, scorer=form.log_filter)
+        columns = read_inspect_columns(content, source_name, scorer=form.log_filter)
         return make_table(columns, source_name)
     # A single sample of a log, which is an object, is read as a list of one.
     if is_log(content):
@@ -176,17 +176,17 @@ def _make_object_table(content: Object, form: FileForm, source_name: str, n_byte
 
     Args:
         content: The document, such as {"a": [1, 2]}, {"data": [{"a": 1}]} or {"train": [{"a": 1}]}.
-        form: How it is to be read.
-        source_name: What it is called in errors.
-        n_bytes: The size of its file.
+        form: Options on how the document is read.
+        source_name: Name of the file, for error messages.
+        n_bytes: The size of the file, which limits the size of the table.
 
     Returns:
         The table, or the tables of its splits.
 
     Raises:
-        ValueError: If columns have different lengths, or records are no objects.
+        ValueError: If columns have different lengths, or records are not objects.
     """
-    # {"columns": [...], "data": [[...], ...]}, as pandas ("split"), MLflow and Weights & Biases write.
+    # The format "split" of pandas, MLflow and Weights & Biases: {"columns": [...], "data": [[...], ...]}.
     if _has_columns_and_rows(content):
         names = tuple(map(str, content["columns"]))
         named_form = form.replace(column_names=names)
@@ -203,7 +203,7 @@ def _make_object_table(content: Object, form: FileForm, source_name: str, n_byte
         return make_table(content, source_name)
     if wrapped_records is not None:
         return _make_list_table(wrapped_records, form, source_name, n_bytes)
-    # {"a": {"0": 1, "1": 2}}, as pandas writes by default.
+    # The default format of pandas: {"a": {"0": 1, "1": 2}}.
     if _are_indexed_columns(content):
         columns = {name: list(cells.values()) for name, cells in content.items()}
         return make_table(columns, source_name)
@@ -212,14 +212,14 @@ def _make_object_table(content: Object, form: FileForm, source_name: str, n_byte
     if records is None:
         records = _list_keyed_records(content)
     elif "features" in content:
-        # A page of the datasets server says the names of its classes.
+        # A page of the datasets server contains the names of classes.
         records = name_classes(unwrap_records(records), content["features"])
     return _make_list_table(records, form, source_name, n_bytes)
 
 
 def _have_type(values: Iterable[Any], kind: type) -> bool:
-    """Return whether all values of JSON are of a type."""
-    # A set of types is much quicker than a test of each value.
+    """Return whether all values of JSON have a type."""
+    # A set of types is much quicker than a check of each value.
     return set(map(type, values)) <= {kind}
 
 
@@ -229,7 +229,7 @@ def _list_lists(content: Object) -> list[list[Any]]:
 
 
 def _has_columns_and_rows(content: Object) -> bool:
-    """Return whether an object names the columns of its rows: {"columns": [...], "data": [...]}."""
+    """Return whether an object contains rows and the names of their columns: {"columns": […], "data": [[…], …]}."""
     names = content.get("columns")
     rows = content.get("data")
     if not isinstance(names, list) or not isinstance(rows, list):
@@ -238,7 +238,7 @@ def _has_columns_and_rows(content: Object) -> bool:
 
 
 def _are_splits(content: Object) -> bool:
-    """Return whether all values are rows, and all keys names of splits."""
+    """Return whether an object has names of splits as its keys, and lists of rows as its values."""
     n_row_lists = sum(map(_is_row_list, content.values()))
     if not content or n_row_lists < len(content):
         return False
@@ -246,25 +246,25 @@ def _are_splits(content: Object) -> bool:
 
 
 def _is_row_list(value: Any) -> bool:
-    """Return whether a value is a list of objects, or of lists."""
+    """Return whether a value is a list whose first member is an object or a list."""
     if not isinstance(value, list) or not value:
         return False
     return isinstance(value[0], (dict, list))
 
 
 def _has_records(rows: list[Any]) -> bool:
-    """Return whether a list has objects."""
+    """Return whether the first member of a list is an object."""
     return bool(rows) and isinstance(rows[0], dict)
 
 
 def _find_wrapped_records(content: Object) -> list[Any] | None:
-    """Return the only list of rows among the values of an object, as in {"data": [...], "version": 2}.
+    """Return the only list of rows among the values of an object, such as {"data": [{…}, …], "version": 2}.
 
     Args:
         content: The object, whose other values may be settings and lists of keywords.
 
     Returns:
-        The list; None if there is none, if there are several, or if it may also be a column.
+        The list; None if there is no such list, if there are several, or if it may also be a column.
     """
     row_lists = list(filter(_is_row_list, content.values()))
     if len(row_lists) != 1:
@@ -272,50 +272,55 @@ def _find_wrapped_records(content: Object) -> list[Any] | None:
     rows: list[Any] = row_lists[0]
     if _has_records(rows):
         return rows
-    # A list of lists may also be a column next to other lists, or the only column.
-    n_lists = len(_list_lists(content))
-    if n_lists == 1 and len(content) > 1:
+    # A list of lists is a table if it is the only list, next to settings. Otherwise it may be a column.
+    is_only_list = len(_list_lists(content)) == 1
+    if is_only_list and len(content) > 1:
         return rows
     return None
 
 
 def _are_columns(content: Object, wrapped_records: list[Any] | None) -> bool:
-    """Return whether the values of an object are the columns of a table, as in {"a": [1, 2], "b": [3, 4]}.
+    """Return whether the values of an object are the columns of a table, such as {"a": [1, 2], "b": [3, 4]}.
 
     Args:
         content: The object.
-        wrapped_records: The list of records that one of its values may be; None for none.
+        wrapped_records: The only value that may be a list of records, from `_find_wrapped_records`; None if
+            there is no such value.
     """
     lists = _list_lists(content)
     if not lists or len(lists) < len(content):
         return False
     lengths = set(map(len, lists))
     if len(lengths) > 1:
-        # Records next to a schema are two lists of different lengths. Other such lists are taken for
-        # columns, whose lengths are then reported.
+        # A list of records and one of its schema differ in length. Any other lists are columns, whose
+        # different lengths will be reported by an error.
         return not any(map(_has_records, lists))
-    # A single list of records is no column.
+    # A single list of records is a table, and not a column.
     return wrapped_records is None or len(lists) > 1
 
 
 def _are_indexed_columns(content: Object) -> bool:
-    """Return whether an object has columns of cells by row number, as in {"a": {"0": 1, "1": 2}}."""
+    """Return whether an object has columns of cells by row number, such as {"a": {"0": 1, "1": 2}}.
+
+    Args:
+        content: The object.
+    """
     columns = list(content.values())
     if not _have_type(columns, dict):
         return False
     # An object without values, or with empty ones, has no cells.
     if not columns or not columns[0]:
         return False
-    # Keys of JSON are texts.
+    # Keys of JSON are strings.
     n_rows = len(columns[0])
     row_numbers = list(map(str, range(n_rows)))
     return all(list(cells) == row_numbers for cells in columns)
 
 
 def _list_keyed_records(content: Object) -> list[dict[str, Any]]:
-    """Return the records of an object by their ids, as in {"q1": {"text": "Why?"}}.
+    """Return the records in an object by ids: [{"id": "q1", "text": "Why?"}] for {"q1": {"text": "Why?"}}.
 
-    The key becomes the field "id". An object with other values is a single record.
+    If a value is not an object, the whole object is a single record.
     """
     if not content or not _have_type(content.values(), dict):
         return [dict(content)]
@@ -330,13 +335,13 @@ def _make_list_table(content: Any, form: FileForm, source_name: str, n_bytes: in
 
     Args:
         content: The list.
-        form: How it is to be read, with the names of the columns of rows of values.
-        source_name: What it is called in errors.
-        n_bytes: The size of its file.
+        form: Options on how the document is read, with the names of the columns of rows of values.
+        source_name: Name of the file, for error messages.
+        n_bytes: The size of the file, which limits the size of the table.
 
     Raises:
-        OptionError: If columns have no names.
-        ValueError: If it is no list, or its members are no records.
+        OptionError: If rows are lists of values, and no option names the columns.
+        ValueError: If the value is not a list, or its members are not records.
     """
     if not isinstance(content, list):
         raise ValueError(
@@ -346,7 +351,7 @@ def _make_list_table(content: Any, form: FileForm, source_name: str, n_bytes: in
     if content and _have_type(content, dict):
         content = unwrap_records(content)
     if content and is_log(content[0]):
-        return make_table(log_columns(content, source_name, form.log_filter), source_name)
+        return make_table(read_log_columns(content, source_name, form.log_filter), source_name)
     pipeline_columns = make_pipeline_columns(content)
     if pipeline_columns:
         return make_table(pipeline_columns, source_name)
@@ -370,11 +375,11 @@ def _name_cells(
 
     Args:
         rows: The rows.
-        column_names: The names of the columns, which an option or the document gives; None for none.
-        source_name: What the document is called in errors.
+        column_names: The names of the columns from an option or the document; None if there are no names.
+        source_name: Name of the document, for error messages.
 
     Raises:
-        OptionError: If columns have no names, or a row has another number of values.
+        OptionError: If there are no names, or if the number of values of a row differs from theirs.
     """
     if column_names is None:
         raise OptionError(
@@ -402,22 +407,23 @@ def _name_cells(
 def make_record_table(
     chunks: Iterable[list[Any]], source_name: str, *, unit: str, n_bytes: int = 0
 ) -> pa.Table:
-    """Make a table of records; every key of any record is a column, and missing values are null.
+    """Make a table of records, with a column for each key that occurs in a record, and nulls for missing values.
 
     Args:
-        chunks: The records, some of them at a time.
-        source_name: What they are from, for errors.
-        unit: What a record is called there: "record", or "line", which is counted from 1.
-        n_bytes: The size of the file: few bytes may not become many cells.
+        chunks: Lists of records.
+        source_name: Name of the source, for error messages.
+        unit: Word for a record in error messages: "record" (counted from 0) or "line" (counted from 1).
+        n_bytes: The size of the file, which limits the size of the table.
 
     Raises:
-        ValueError: If a record is no object, or if records share too few keys.
+        ValueError: If a record is not an object, or if records have so few keys in common that the table
+            would be much larger than the file.
     """
     arrays_by_key: dict[str, list[pa.Array]] = {}
     n_rows = 0
     for records in chunks:
         _check_objects(records, source_name, unit, n_rows)
-        # The keys so far, followed by the new ones of this chunk.
+        # The keys of earlier chunks, followed by the new keys of this chunk.
         keys = dict.fromkeys(itertools.chain(arrays_by_key, *records))
         check_at_most(len(keys), MAX_COLUMNS, "columns", source_name)
         n_rows_read = n_rows + len(records)
@@ -429,7 +435,7 @@ def make_record_table(
             )
         for key in keys:
             if key not in arrays_by_key:
-                # The records of earlier chunks lack the key.
+                # The column is null for the records of earlier chunks.
                 arrays_by_key[key] = [pa.nulls(n_rows)] if n_rows else []
             cells = [record.get(key) for record in records]
             arrays_by_key[key].append(make_column(cells, key, source_name))
@@ -445,17 +451,16 @@ def _check_objects(records: Sequence[Any], source_name: str, unit: str, n_earlie
 
     Args:
         records: The records of a chunk.
-        source_name: What they are from, for errors.
-        unit: What a record is called: "record", or "line".
+        source_name: Name of the source, for error messages.
+        unit: Word for a record in error messages: "record" (counted from 0) or "line" (counted from 1).
         n_earlier: The number of records in earlier chunks.
 
     Raises:
-        ValueError: If one is no object.
+        ValueError: If a record is not an object.
     """
-    # The common case needs no loop.
+    # This check is much quicker than the loop below, and nearly always succeeds.
     if _have_type(records, dict):
         return
-    # Lines of a file count from 1, records from 0.
     first_number = n_earlier + 1 if unit == "line" else n_earlier
     check_all(
         records,

@@ -1,6 +1,6 @@
-"""Folders of data: files that `save_to_disk` or the hub wrote, or files whose names contain their splits.
+"""Folders of data: from `save_to_disk` or the hub, or of files whose names contain their splits.
 
-`read_folder` reads one.
+`read_folder` is the entry point.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from rightreasons.io.files.splits import assign_files
 from rightreasons.io.options import NO_FORM, FileForm
 
 MAX_ENTRIES = 10_000
-"""Largest number of files and folders below a folder of data."""
+"""Maximum number of files and folders below a folder of data."""
 
 MAX_CARD_BYTES = 1 << 20
-"""Number of bytes of a README.md that are read."""
+"""Maximum number of bytes of a README.md that are read."""
 
-# Files with the suffix of data that describe data.
+# Files of descriptions with a suffix of files of data.
 _NOT_DATA = frozenset(
     ("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json")
 )
-# The YAML at the beginning of a card.
+# The beginning of a card whose YAML describes files or columns.
 _DESCRIBED = re.compile(r"---\s*\n(?:(?!---).*\n)*?(?:configs|dataset_info)\s*:")
 
 
 def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
-    """Read a folder of data files, or one that `save_to_disk` or the hub wrote.
+    """Read a folder of data files, or a folder from `save_to_disk` or the hub.
 
     Args:
         path: The folder.
-        config: A configuration that its card describes; None for the default.
-        form: How csv and tsv files are to be read.
+        config: A configuration that the card of the folder describes; None for the default.
+        form: Options on how csv and tsv files are read.
 
     Returns:
-        The Dataset of each split; one Dataset if `save_to_disk` wrote one.
+        A DatasetDict of the splits, or a Dataset if `save_to_disk` wrote a single one.
 
     Raises:
-        ValueError: If it cannot be read, has a configuration that nothing describes, or holds
+        ValueError: If the folder cannot be read, if it does not have the configuration, or if it contains
             devices or pipes, whose content may never end.
     """
     _check_plain_files(path)
     is_saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
-    # If a card describes the files, `datasets` knows how to read them.
+    # `datasets` reads folders from `save_to_disk`, and folders whose card describes the files.
     files: list[str] = []
     if not is_saved and not _has_described_files(path):
         files = _list_data_files(path)
@@ -71,7 +71,7 @@ def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
 
 
 def make_config_error(path: Path, config: str) -> ValueError:
-    """Return the error for a configuration of data that has none."""
+    """Return the error for a configuration of a file or folder that has no configurations."""
     return ValueError(
         f"Expected no configuration, because {path} has no configurations, but got {config!r}."
     )
@@ -83,8 +83,11 @@ def make_config_error(path: Path, config: str) -> ValueError:
 def _check_plain_files(path: Path) -> None:
     """Check that a folder has only plain files, and not too many of them.
 
+    Args:
+        path: The folder, which is searched at any depth.
+
     Raises:
-        ValueError: If it has a device or pipe, whose content may never end, or too many entries.
+        ValueError: If it contains a device or a pipe, whose content may never end, or too many entries.
     """
     n_entries = 0
     devices = []
@@ -93,7 +96,7 @@ def _check_plain_files(path: Path) -> None:
         check_at_most(n_entries, MAX_ENTRIES, "files and folders", path)
         for name in names:
             file = os.path.join(folder, name)
-            # A broken link does not exist by this test; it is never opened.
+            # A broken link is ignored, because it does not exist for this check.
             if os.path.exists(file) and not os.path.isfile(file):
                 devices.append(os.path.relpath(file, path))
     if devices:
@@ -104,11 +107,11 @@ def _check_plain_files(path: Path) -> None:
 
 
 def _has_described_files(path: Path) -> bool:
-    """Return whether the card of a folder, README.md, describes its files or columns for `datasets`."""
+    """Return whether the card of a folder (README.md) describes its files or columns for `datasets`."""
     try:
         with (path / "README.md").open("rb") as stream:
             card = stream.read(MAX_CARD_BYTES).decode("utf-8-sig", "replace")
-    # There is no card.
+    # The folder has no card.
     except OSError:
         return False
     return _DESCRIBED.match(card) is not None
@@ -117,12 +120,15 @@ def _has_described_files(path: Path) -> bool:
 def _list_data_files(path: Path) -> list[str]:
     """Return the data files below a folder, sorted, as paths with slashes relative to it.
 
+    Args:
+        path: The folder. Hidden files and folders, and descriptions such as dataset_info.json, are skipped.
+
     Raises:
-        ValueError: If a file is there twice, compressed and not.
+        ValueError: If the folder contains a file twice, with and without compression.
     """
     files = []
     for folder, subfolders, names in os.walk(path):
-        # os.walk descends into the folders that are left in this list, in its order.
+        # `os.walk` descends into the folders that remain in this list, in the order of the list.
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
         for name in sorted(names):
             is_data = name not in _NOT_DATA and get_data_type(name) in FILE_TYPES
@@ -172,11 +178,11 @@ def _load_with_datasets(path: Path, config: str | None, is_saved: bool) -> Split
 
 
 def _get_cache(path: Path) -> str:
-    """Return a cache folder for the present content of a folder of data.
+    """Return a cache folder for the current content of a folder of data.
 
-    `datasets` recognizes a folder only by its name and the names of its files, and would return the
-    former content of a file that has changed. The name of this cache therefore depends on sizes and
-    times of change.
+    `datasets` identifies a folder only by its name and the names of its files, and would return the old
+    content of a changed file from its cache. Therefore, the name of this cache depends on the sizes and
+    the modification times of the files.
     """
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path.resolve().rglob("*")):
@@ -195,14 +201,14 @@ def _read_split(files: Sequence[Path], form: FileForm) -> pa.Table:
 
     Args:
         files: The files, which must have the same columns.
-        form: How csv and tsv files are to be read.
+        form: Options on how csv and tsv files are read.
 
     Raises:
-        ValueError: If a file has several splits, or other columns.
+        ValueError: If a file has several splits, or if the columns of two files differ.
     """
     tables: list[pa.Table] = []
     for file in files:
-        # The form is about separated cells; a folder may have files of other types as well.
+        # The options are about separated cells, but a folder may contain files of other types as well.
         is_separated = get_data_type(file) in (".csv", ".tsv")
         table = read_file(file, form if is_separated else NO_FORM)
         if isinstance(table, dict):
@@ -221,12 +227,12 @@ def _read_split(files: Sequence[Path], form: FileForm) -> pa.Table:
 
 
 def _complete_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return the tables of splits with the same columns, filled with nulls if a split lacks one.
+    """Add missing columns of nulls to the tables of splits, so that all have the same columns.
 
-    Public test splits often lack the labels.
+    For example, public test splits often have no labels.
 
     Args:
-        tables: Split -> its table.
+        tables: Name of a split -> its table.
     """
     fields: dict[str, pa.Field] = {}
     for table in tables.values():

@@ -1,6 +1,6 @@
-"""Openers of files whose rows stand in no table of text: arrays, and lines with a label.
+"""Readers of arrays of numpy, and of lines that begin with a label.
 
-Each returns columns by name. Cells are texts, as those of a csv file, apart from arrays of numbers.
+Each returns columns by their names. Cells of lines are strings, like those of a csv file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.limits import MAX_CELL_CHARACTERS
 
 FASTTEXT_PREFIX = "__label__"
-"""What fastText writes before each label."""
+"""Prefix of each label in files of fastText."""
 
 
 def read_array(path: Path, source_name: str) -> dict[str, Any]:
@@ -22,16 +22,17 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
 
     Args:
         path: The file.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
 
     Returns:
-        {"value": array} for one dimension, and {"0": …, "1": …} for the columns of two.
+        {"value": array} for an array of one dimension, or a column "0", "1", … for each column of an array
+        of two dimensions.
 
     Raises:
-        ValueError: If it is no plain array of one or two dimensions.
+        ValueError: If the file is not an array of numbers or strings of one or two dimensions.
     """
     try:
-        # Arrays of objects could run code when they are loaded.
+        # Arrays of objects are refused, because they could run code when they are loaded.
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError):
         raise ValueError(
@@ -42,7 +43,6 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
         raise ValueError(
             f"Expected an array of one or two dimensions in {source_name}, but got shape {array.shape}."
         )
-    # An array has no headings.
     if array.ndim == 1:
         return {"value": array}
     columns = {}
@@ -54,14 +54,14 @@ def read_array(path: Path, source_name: str) -> dict[str, Any]:
 def read_labeled_lines(
     path: Path, line_format: str, encoding: str, source_name: str
 ) -> dict[str, list[str]]:
-    r"""Read lines that hold a label and a text, such as those of fastText, TREC and SST.
+    r"""Read lines of a label and a text, such as those of fastText, TREC and SST.
 
     Args:
         path: The file.
-        line_format: Names of the columns in their order, as in "label text". The last one takes the
-            remainder of the line.
+        line_format: Names of the columns in their order, such as "label text". The last column contains
+            the remainder of the line.
         encoding: Encoding of the file.
-        source_name: What the file is called in errors.
+        source_name: Name of the file, for error messages.
 
     Returns:
         Column -> its cells; blank lines are skipped.
@@ -91,7 +91,7 @@ def read_labeled_lines(
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            # The last cell takes the remainder, because texts contain spaces.
+            # Texts contain spaces, so that the line is only split at the first ones.
             cells = line.split(None, len(names) - 1)
             if len(cells) < len(names):
                 raise OptionError(

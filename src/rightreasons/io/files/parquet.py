@@ -1,4 +1,4 @@
-"""Parquet files, read within limits: a small one may hold more than the memory does."""
+"""Reader of parquet files with limits, because a small file may contain a table larger than the memory."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from rightreasons.io.arrow_tables import list_levels, short_reason
 from rightreasons.io.files.compressed import get_max_bytes, make_size_error
 
 BYTES_PER_VALUE = 8
-"""What a value takes in memory, apart from the characters of a text."""
+"""Number of bytes of a value in memory, without the characters of a string."""
 
 
 def read_parquet(path: Path, source_name: str) -> pa.Table:
-    """Read a parquet file with its columns unchanged, unless it would fill the memory.
+    """Read a parquet file with its columns unchanged, unless it is too large for the memory.
 
-    A small file can hold a large table, because equal texts are stored once.
+    A small file may contain a large table, because equal strings are stored only once.
 
     Args:
         path: The file.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If it is no parquet file, or holds more than `get_max_bytes`.
+        ValueError: If the file is not a parquet file, or has more bytes in memory than `get_max_bytes`.
     """
     max_bytes = get_max_bytes(path)
     with _open_parquet(path, source_name) as file:
         schema = file.schema_arrow
         _check_columns(file, source_name)
-        # The footer has the number of values, but not the size of the texts.
+        # The footer of the file has the number of values, but not the size of strings.
         n_bytes = BYTES_PER_VALUE * _count_values(file.metadata)
         text_columns = _list_text_columns(file.schema)
     if n_bytes > max_bytes:
         raise make_size_error(path, source_name, max_bytes)
 
-    # Texts are read as dictionaries, in which equal ones are stored once, until their size is known.
+    # Strings are read as dictionaries, which store equal ones only once, until their size is known.
     with _open_parquet(path, source_name, read_dictionary=text_columns) as file:
         table = file.read()
     for column in table.columns:
@@ -55,15 +55,15 @@ def read_parquet(path: Path, source_name: str) -> pa.Table:
 
 @contextmanager
 def _open_parquet(path: Path, source_name: str, **options: Any) -> Iterator[pa.parquet.ParquetFile]:
-    """Open a parquet file as a context manager, in which errors of Arrow become sentences.
+    """Open a parquet file as a context manager, which converts errors of Arrow to a ValueError.
 
     Args:
         path: The file.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
         **options: Arguments of `ParquetFile`.
 
     Raises:
-        ValueError: If it cannot be opened or read.
+        ValueError: If the file cannot be opened, or cannot be read in the block.
     """
     try:
         with pa.parquet.ParquetFile(path, **options) as file:
@@ -76,15 +76,20 @@ def _open_parquet(path: Path, source_name: str, **options: Any) -> Iterator[pa.p
 
 
 def _check_columns(file: pa.parquet.ParquetFile, source_name: str) -> None:
-    """Check that the columns of a file have distinct names, and are neither too many nor nested too deeply.
+    """Check the names, the number and the nesting of the columns of a file.
+
+    Args:
+        file: The open file.
+        source_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If they do not.
+        ValueError: If names repeat, or if there are too many columns or levels of nesting.
     """
     schema = file.schema_arrow
     check_ids(schema.names, f"column of {source_name}")
-    depth = max((len(list_levels(kind)) for kind in schema.types), default=0)
-    # The schema of the file counts the fields of objects as columns.
+    depths = [len(list_levels(arrow_type)) for arrow_type in schema.types]
+    depth = max(depths, default=0)
+    # In the schema of the file, the fields of objects are columns as well.
     if len(file.schema) > MAX_COLUMNS or depth > MAX_NESTING:
         raise ValueError(
             f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels of "
@@ -93,10 +98,10 @@ def _check_columns(file: pa.parquet.ParquetFile, source_name: str) -> None:
 
 
 def _count_values(metadata: pa.parquet.FileMetaData) -> int:
-    """Return the number of values in all columns of a file, those inside lists included.
+    """Return the number of values in all columns of a file, including values in lists.
 
     Args:
-        metadata: The footer of the file, with the number for each column of each group of rows.
+        metadata: The footer of the file, with the number of values in each column of each group of rows.
     """
     n_values = 0
     for group_number in range(metadata.num_row_groups):
@@ -107,19 +112,19 @@ def _count_values(metadata: pa.parquet.FileMetaData) -> int:
 
 
 def _list_text_columns(schema: pa.parquet.ParquetSchema) -> list[str]:
-    """Return the paths of the columns of texts, those inside lists and objects included."""
+    """Return the paths of the columns of strings, including those inside lists and objects."""
     columns = [schema.column(number) for number in range(len(schema))]
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def _count_text_bytes(array: pa.Array) -> int:
-    """Return the bytes of all texts in an array, each counted as often as it occurs.
+    """Return the number of bytes of all strings in an array, repeated ones included.
 
     Args:
-        array: A column; texts are dictionaries, also in fields of objects and in lists.
+        array: A column, in which strings are dictionaries, even in fields of objects and in lists.
     """
     if isinstance(array, pa.DictionaryArray):
-        # A column of many repeated texts exceeds 32 bits.
+        # With many repeated strings, the sum may exceed 32 bits.
         lengths = pc.binary_length(array.dictionary).cast(pa.int64())
         return pc.sum(lengths.take(array.indices)).as_py() or 0
     if isinstance(array, pa.StructArray):
@@ -130,11 +135,11 @@ def _count_text_bytes(array: pa.Array) -> int:
 
 
 def _expand_dictionaries(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with the types of the values in place of dictionaries, as those of pandas categories."""
+    """Replace dictionary types in a schema, such as those of pandas categories, by the types of their values."""
     fields = []
     for field in schema:
-        kind = field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        fields.append(field.with_type(kind))
+        arrow_type = field.type
+        if pa.types.is_dictionary(arrow_type):
+            arrow_type = arrow_type.value_type
+        fields.append(field.with_type(arrow_type))
     return pa.schema(fields, schema.metadata)

@@ -1,4 +1,4 @@
-"""The one reader of files: `read_file` reads a file of any type, compressed or not, as a table."""
+"""Reader of files of any type: `read_file` reads a file, which may be compressed, as a table."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from rightreasons.io.files.text_files import (
     read_head,
 )
 from rightreasons.io.files.workbooks import read_workbook
-from rightreasons.io.harnesses.inspect_logs import inspect_columns, read_archive
-from rightreasons.io.log_forms import is_log, log_columns
+from rightreasons.io.harnesses.inspect_logs import read_archive, read_inspect_columns
+from rightreasons.io.log_forms import is_log, read_log_columns
 from rightreasons.io.options import NO_FORM, FileForm
 
 TYPES_WITHOUT_HEADING = (".csv", ".tsv", ".json")
-"""Types of files whose columns an option may name."""
+"""Types of files without headings at times, whose columns an option may name."""
 
 
 def read_file(path: Path, form: FileForm = NO_FORM, source_name: str = "") -> Parsed:
     """Read a file with its columns unchanged.
 
     Args:
-        path: The file; its suffix is one of `FILE_TYPES`, perhaps followed by one of `COMPRESSIONS`. Text with
-            another suffix is read as what its first lines show: JSON, or separated cells.
-        form: How it is to be read.
-        source_name: What it is called in errors; "" for its path.
+        path: The file. Its suffix is one of `FILE_TYPES`, perhaps followed by one of `COMPRESSIONS`. If a text file
+            has another suffix, its first lines show whether it is JSON or has separated cells.
+        form: Options on how the file is read.
+        source_name: Name of the file, for error messages; "" for its path.
 
     Returns:
-        The table, or the tables of its splits. A column of unlike values is one of JSON.
+        The table, or the tables of its splits. A column of values of different types is a column of JSON.
 
     Raises:
-        ValueError: If it is of another type, is damaged or passes a limit, or has no rows.
+        ValueError: If the file has another type, is damaged, exceeds a limit, or has no rows.
     """
     source_name = source_name or str(path)
     with unpack_file(path, source_name=source_name) as file:
@@ -78,16 +78,16 @@ def _find_type_of_text(path: Path, form: FileForm) -> str:
 
     Args:
         path: The file.
-        form: How it is to be read, with names of columns or a separator.
+        form: Options on how the file is read, perhaps with the names of columns or the separator.
 
     Returns:
-        ".json", ".csv" or ".tsv"; "" if the file is no text, or no table.
+        ".json", ".csv" or ".tsv"; "" if the file is not a text file, or not a table.
     """
     head = read_head(path)
-    # latin-1 decodes any bytes, which is enough to find separators.
+    # latin-1 can decode any bytes, and separators are the same in most encodings.
     encoding = "utf-16" if head[:2] in UTF16_MARKS else "latin-1"
     text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace").lstrip()
-    # Pictures and programs have control characters.
+    # Files with control characters, such as pictures and programs, are not text files.
     if CONTROL_CHARACTERS.search(text):
         return ""
     if text.startswith(("{", "[")):
@@ -103,12 +103,12 @@ def _check_type(suffix: str, form: FileForm, source_name: str) -> None:
 
     Args:
         suffix: The type, such as ".csv".
-        form: How the file is to be read.
-        source_name: What it is called in errors.
+        form: Options on how the file is read, perhaps with the names of columns.
+        source_name: Name of the file, for error messages.
 
     Raises:
         OptionError: If the type is unknown.
-        ValueError: If columns are named for a file that has headings.
+        ValueError: If an option names columns although files of this type have headings.
     """
     if suffix not in FILE_TYPES:
         raise OptionError(
@@ -130,14 +130,14 @@ def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Par
     Args:
         suffix: The type, one of `FILE_TYPES`.
         path: The file, unpacked.
-        form: How it is to be read.
-        source_name: What it is called in errors.
+        form: Options on how the file is read.
+        source_name: Name of the file, for error messages.
 
     Returns:
         The table, or the tables of its splits.
 
     Raises:
-        ValueError: If it is damaged, or passes a limit.
+        ValueError: If the file is damaged, or exceeds a limit.
     """
     if suffix in (".csv", ".tsv"):
         return read_separated(path, form, source_name, suffix)
@@ -145,9 +145,9 @@ def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Par
         return read_json_file(path, form, source_name, has_lines=suffix == ".jsonl")
     if suffix == ".parquet":
         table = read_parquet(path, source_name)
-        # Logs of lighteval are stored as parquet.
+        # A parquet file may be a log of lighteval.
         if is_log(dict.fromkeys(table.column_names)):
-            return make_table(log_columns(table.to_pylist(), source_name), source_name)
+            return make_table(read_log_columns(table.to_pylist(), source_name), source_name)
         return table
 
     columns: dict[str, Any]
@@ -160,21 +160,25 @@ def _read_type(suffix: str, path: Path, form: FileForm, source_name: str) -> Par
     else:
         # The remaining type is ".eval", an archive of inspect_ai.
         log = read_archive(path)
-        columns = inspect_columns(log, source_name, scorer=form.log_filter)
+        columns = read_inspect_columns(log, source_name, scorer=form.log_filter)
     return make_table(columns, source_name)
 
 
 def _read_arrays(path: Path, source_name: str) -> dict[str, Any]:
     """Return the arrays of a .npz file by their names.
 
+    Args:
+        path: The file.
+        source_name: Name of the file, for error messages.
+
     Raises:
-        ValueError: If it cannot be read, or holds arrays of objects.
+        ValueError: If the file cannot be read, or contains arrays of objects.
     """
     try:
-        # Arrays of objects could run code when they are loaded.
+        # Arrays of objects are refused, because they could run code when they are loaded.
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    # A header may claim a shape that does not fit into the memory.
+    # A MemoryError is raised for a header with a shape that does not fit into the memory.
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(
             f"Expected plain numpy arrays in {source_name}, but the arrays cannot be read."

@@ -1,6 +1,6 @@
-"""Records below the top of a JSON document: at a path that is named, or the one list of them.
+"""Lists of records inside a JSON document, at a given path or anywhere.
 
-`select_records` follows a path such as "results.results"; `find_records` looks for the list.
+`select_records` follows a path such as "results.results"; `find_records` searches for the longest list.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.sentences import format_list
 
 MAX_DEPTH = 6
-"""Lists of records are looked for so many levels below the top."""
+"""Maximum number of levels below the top at which lists of records are searched for."""
 
 MAX_RIVAL = 0.5
-"""A second list of more than this share of the longest one leaves open which is meant."""
+"""Maximum length of the second-longest list, as a share of the longest one, at which the longest is chosen."""
 
 Records = list[dict[str, Any]]
 
 
 def select_records(content: Any, path: str, source_name: str) -> Any:
-    """Return what a document holds at a path of keys.
+    """Return the list or object in a document at a path of keys.
 
     Args:
         content: The document.
-        path: Keys separated by points, as in "results.results"; a number is a position in a list.
-        source_name: What the document is called in errors.
+        path: Keys separated by dots, such as "results.results"; a number is a position in a list.
+        source_name: Name of the document, for error messages.
 
     Raises:
-        OptionError: If there is nothing at the path, or no list of records.
+        OptionError: If there is no value at the path, or if the value is neither a list nor an object.
 
     Example:
         >>> select_records({"run": {"rows": [{"a": 1}]}}, "run.rows", "log.json")
@@ -59,14 +59,14 @@ def select_records(content: Any, path: str, source_name: str) -> Any:
 
 
 def find_records(content: Mapping[str, Any], source_name: str) -> Records | None:
-    """Return the longest list of records anywhere in a document; None if there is none.
+    """Return the longest list of records anywhere in a document; None if it contains no such list.
 
     Args:
         content: The document.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
 
     Raises:
-        OptionError: If a second list is more than half as long, so that either may be meant.
+        OptionError: If another list is more than half as long, so that neither is preferred.
 
     Example:
         >>> find_records({"config": {"seed": 1}, "run": {"rows": [{"a": 1}, {"a": 2}]}}, "log.json")
@@ -75,10 +75,10 @@ def find_records(content: Mapping[str, Any], source_name: str) -> Records | None
     records_by_path = dict(iterate_records(content))
     if not records_by_path:
         return None
-    # The longest list first. Sorting is stable: of two equally long ones, the earlier one.
+    # The longest list comes first. Sorting is stable: of two equally long lists, the earlier one does.
     paths = sorted(records_by_path, key=lambda path: len(records_by_path[path]), reverse=True)
     longest = records_by_path[paths[0]]
-    # A schema is a list of records as well, but a short one.
+    # Other lists of records, such as a schema, are short.
     if len(paths) > 1 and len(records_by_path[paths[1]]) > MAX_RIVAL * len(longest):
         candidates = []
         for path in paths:
@@ -105,7 +105,7 @@ def iterate_records(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
         if len(node) > 1 and all(isinstance(record, dict) for record in node):
             yield ".".join(path), node
         return
-    # Deeply nested documents are not searched to their end.
+    # The depth of the search is limited, because documents may be nested very deeply.
     if not isinstance(node, Mapping) or len(path) >= MAX_DEPTH:
         return
     for key, child in node.items():
@@ -113,12 +113,12 @@ def iterate_records(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
 
 
 def unwrap_records(records: Records) -> Records:
-    """Return the objects inside records that hold nothing else, apart from numbers and empty lists.
+    """Return the objects inside records that contain nothing else, apart from numbers and empty lists.
 
-    The datasets server writes `{"row_idx": 0, "row": {...}, "truncated_cells": []}`.
+    For example, the datasets server writes `{"row_idx": 0, "row": {...}, "truncated_cells": []}`.
 
     Args:
-        records: The records; they are returned as they are unless all wrap an object under one key.
+        records: The records. They are returned unchanged unless all contain an object with the same key.
 
     Example:
         >>> unwrap_records([{"row_idx": 0, "row": {"text": "Fine."}, "truncated_cells": []}])
@@ -138,10 +138,10 @@ def name_classes(records: Records, features: Any) -> Records:
 
     Args:
         records: The records.
-        features: The features on the same page, which list the names of each ClassLabel.
+        features: The features on the same page, with the names of each ClassLabel.
 
     Returns:
-        New records; a number that is no class, such as -1, becomes None.
+        New records. A number that is not that of a class, such as -1, becomes None.
 
     Example:
         >>> label = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
@@ -168,28 +168,31 @@ def _read_class_names(features: Any) -> dict[str, list[str]]:
     """Return the class names of each ClassLabel among the features of a page of the datasets server.
 
     Args:
-        features: A list such as [{"name": "mood", "type": {"_type": "ClassLabel", "names": [...]}}];
-            anything else has no class names.
+        features: A list such as [{"name": "mood", "type": {"_type": "ClassLabel", "names": [...]}}]. Any
+            other value has no class names.
     """
     names_by_column: dict[str, list[str]] = {}
     if not isinstance(features, list):
         return names_by_column
     for feature in features:
         try:
-            kind = feature["type"]
-            if kind["_type"] == "ClassLabel":
-                names_by_column[feature["name"]] = list(kind["names"])
-        # Documents of other tools have features of another form.
+            feature_type = feature["type"]
+            if feature_type["_type"] == "ClassLabel":
+                names_by_column[feature["name"]] = list(feature_type["names"])
+        # Documents of other tools have features in another format.
         except (KeyError, TypeError):
             continue
     return names_by_column
 
 
 def _find_wrapped_key(record: dict[str, Any]) -> str:
-    """Return the key of the only object in a record, if its other values are numbers or empty.
+    """Return the key of the only object in a record, if its other values are integers, empty lists or None.
+
+    Args:
+        record: The record.
 
     Returns:
-        The key; "" if there are several objects, or if other values such as texts are content as well.
+        The key; "" if there is no object, if there are several, or if there are other values such as strings.
 
     Example:
         >>> _find_wrapped_key({"row_idx": 0, "row": {"text": "good"}, "truncated_cells": []})

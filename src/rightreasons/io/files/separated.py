@@ -1,8 +1,8 @@
 """Tables of separated cells: csv and tsv files.
 
-`read_separated` reads one. All cells are texts: `NA` is a word, `007` keeps its zeros, and an empty
-cell is an empty text. Arrow reads the rows; the first lines show what separates cells, and Python's
-slower reader settles how they are quoted.
+`read_separated` is the entry point. All cells are strings: `NA` is a word, `007` keeps its zeros, and an
+empty cell is an empty string. Arrow reads the rows. The first lines show the separator, and Python's slower
+reader finds out whether cells are quoted.
 """
 
 from __future__ import annotations
@@ -33,28 +33,29 @@ SEPARATORS = ",;\t|^"
 """Characters that may separate cells, the likeliest first."""
 
 N_SAMPLE_LINES = 20
-"""Number of lines that show the separator of a file."""
+"""Number of lines that are read to find the separator of a file."""
 
 MAX_SAMPLE_CHARACTERS = 1 << 17
-"""Number of characters of each of them that are read."""
+"""Maximum number of characters of each of these lines."""
 
 ARROW_BLOCK_BYTES = 1 << 25
 """Number of bytes that Arrow parses at a time."""
 
-# Excel begins a file with the separator of its cells.
+# The first line of some files of Excel, which declares the separator.
 _DECLARATION = re.compile(r"sep=(.)\s*")
-# How Arrow refuses a row.
+# The error message of Arrow for a row with another number of cells.
 _INVALID_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True)
 class Separator:
-    """What separates the cells of a table.
+    """The character that separates the cells of a table.
 
     Attributes:
         character: The character.
-        n_lines: Number of lines before the table that declare it, 0 or 1.
-        is_certain: Whether it is given, declared, or gives all sampled rows as many cells.
+        n_lines: Number of lines in front of the table that declare the character, 0 or 1.
+        is_certain: Whether the character is given by an option, declared by the file, or divides all sampled rows into
+            the same number of cells.
     """
 
     character: str
@@ -63,18 +64,18 @@ class Separator:
 
 
 def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) -> pa.Table:
-    """Read a csv or tsv file as a table of texts.
+    """Read a csv or tsv file as a table of strings.
 
     Args:
         path: The file.
-        form: How it is to be read: its separator, quotation mark and encoding, each of which may be
-            found out.
-        source_name: What it is called in errors.
-        suffix: Its type, ".csv" or ".tsv".
+        form: Options on how the file is read: its separator, quotation mark and encoding. Each one that is
+            None is inferred from the file.
+        source_name: Name of the file, for error messages.
+        suffix: The type of the file, ".csv" or ".tsv".
 
     Raises:
-        OptionError: If rows have different numbers of cells, or an option is wrong.
-        ValueError: If a quotation mark is never closed, or a limit is passed.
+        OptionError: If rows have different numbers of cells, or an option is invalid.
+        ValueError: If a quotation mark is never closed, or a limit is exceeded.
     """
     _check_characters(form)
     encoding = find_encoding(path, source_name, form.encoding)
@@ -90,14 +91,14 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
     names = _name_columns(first_row, form.column_names, source_name)
     has_heading = form.column_names is None
     n_skipped = separator.n_lines
-    # Rows of empty cells above the headings are skipped; without headings, they are data.
+    # Rows of empty cells above the headings are skipped. In a file without headings, they are data.
     if has_heading:
         n_skipped += n_blank_lines
 
     table = _parse_with_arrow(path, form, names, n_skipped, source_name)
     _check_cells(table, source_name)
     _check_last_cell(path, form, table, source_name)
-    # The row of the headings was read as data.
+    # Arrow read the row of the headings as data.
     rows = _drop_empty_rows(table.slice(int(has_heading)))
     if has_heading:
         _check_repeated_heading(rows, first_row, source_name)
@@ -105,12 +106,15 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
 
 
 def _check_characters(form: FileForm) -> None:
-    r"""Check that the separator and the quotation mark that options give are single characters.
+    r"""Check that the options `separator` and `quote` are single characters.
 
-    A tab may be written as "\t", and no quotation mark as "none".
+    The separator may also be "\t" for a tab, and the quotation mark "none" for unquoted cells.
+
+    Args:
+        form: Options, of which `separator` and `quote` are checked; None is accepted for both.
 
     Raises:
-        OptionError: If one is longer.
+        OptionError: If an option has another number of characters.
     """
     for option in ("separator", "quote"):
         character = getattr(form, option)
@@ -126,23 +130,21 @@ def _check_characters(form: FileForm) -> None:
 
 
 def find_separator(path: Path, encoding: str, form: FileForm, default: str) -> Separator:
-    """Find the character that separates the cells of a table: the given one, or by the first lines.
-
-    A separator is certain if it divides all of these lines into the same number of cells.
+    """Find the character that separates the cells of a table, from an option or the first lines.
 
     Args:
         path: The file.
-        encoding: Its encoding.
-        form: How it is to be read, perhaps with a separator.
-        default: The likeliest separator.
+        encoding: The encoding of the file.
+        form: Options on how the file is read, perhaps with the separator.
+        default: The likeliest separator, which is tried first.
     """
     lines = _read_first_lines(path, encoding)
     first_line = lines[0] if lines else ""
-    # Excel writes a line "sep=;" before the table.
+    # Excel may write a line "sep=;" in front of the table.
     declaration = _DECLARATION.fullmatch(first_line)
     n_lines = 0 if declaration is None else 1
     if form.separator is not None:
-        # A tab is typed as two characters on a command line.
+        # On a command line, a tab is typed as a backslash and a "t".
         return Separator(form.separator.replace("\\t", "\t"), n_lines, is_certain=True)
     if declaration is not None:
         return Separator(declaration[1], n_lines, is_certain=True)
@@ -151,7 +153,7 @@ def find_separator(path: Path, encoding: str, form: FileForm, default: str) -> S
     for character in candidates:
         if _has_equal_rows(lines, character):
             return Separator(character, n_lines, is_certain=True)
-    # Rows that differ in their number of cells are refused later, with the row to blame.
+    # No separator leads to rows of equal length. The reader will report the first row that differs.
     for character in candidates:
         if character in first_line:
             return Separator(character, n_lines, is_certain=False)
@@ -173,10 +175,10 @@ def _has_equal_rows(lines: Sequence[str], separator: str) -> bool:
     """
     try:
         rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-    # A cell is too long.
+    # A cell is longer than the limit of the csv module.
     except csv.Error:
         return False
-    # The last record of a sample may continue on further lines of the file.
+    # The last row may be incomplete, because a quoted cell may continue after the sample.
     if len(lines) == N_SAMPLE_LINES:
         rows = rows[:-1]
     widths = set(map(len, rows))
@@ -187,44 +189,48 @@ def _has_equal_rows(lines: Sequence[str], separator: str) -> bool:
 
 
 def _get_quote(form: FileForm) -> str:
-    """Return the quotation mark around cells, "" for none."""
+    """Return the quotation mark around cells; "" if cells are not quoted."""
     if form.quote is None or form.quote == "none":
         return ""
     return form.quote
 
 
 def _has_quoted_cells(path: Path, form: FileForm, source_name: str) -> bool:
-    """Return whether a tsv file quotes its cells.
+    """Return whether the cells of a tsv file are quoted.
 
-    Few do, and a text may begin with a quotation mark. Cells are taken to be quoted if all rows have
-    the same number of cells then, and if a second sign speaks for it; see `_needs_quotes`.
+    In few files they are, and a text may begin with a quotation mark. Two conditions have to be true: if
+    cells are read as quoted, all rows have the same number of cells; and the file has another sign of
+    quoted cells, see `_has_sign_of_quotes`.
 
     Args:
         path: The file.
-        form: How it is to be read, with its encoding and separator.
-        source_name: What it is called in errors.
+        form: Options on how the file is read, with its encoding and separator.
+        source_name: Name of the file, for error messages.
     """
     if not contains_bytes(path, b'"'):
         return False
     widths = _list_quoted_widths(path, form, source_name)
     if len(widths) != 1 or widths == {1}:
         return False
-    return _needs_quotes(path, form)
+    return _has_sign_of_quotes(path, form)
 
 
-def _needs_quotes(path: Path, form: FileForm) -> bool:
+def _has_sign_of_quotes(path: Path, form: FileForm) -> bool:
     """Return whether a tsv file has a sign that its cells are quoted.
 
-    It is in UTF-16, as Excel writes it; its first heading is quoted, as R does; rows differ in
-    their number of separators; or marks within a quoted cell are doubled.
+    There are four signs: the file is in UTF-16, like those of Excel; the first heading is quoted, as R
+    does it; rows differ in their number of separators; or quotation marks within a quoted cell are
+    doubled.
 
     Args:
         path: The file.
-        form: How it is to be read, with its encoding and separator.
+        form: Options on how the file is read, with its encoding and separator.
     """
     separator = str(form.separator)
     escaped = re.escape(separator)
+    # A quoted heading is followed by a separator or the end of the line.
     quoted_heading = re.compile(f'"[^{escaped}"]+"({escaped}|$)')
+    # A quoted cell with a doubled quotation mark that is not at its end, as in "say ""yes"" twice".
     doubled_quote = re.compile(f'(?:^|{escaped})"[^{escaped}]*""[^{escaped}\r\n]')
     with path.open(encoding=form.encoding, newline="") as stream:
         lines = filter(str.strip, stream)
@@ -239,24 +245,27 @@ def _needs_quotes(path: Path, form: FileForm) -> bool:
 
 
 def _list_quoted_widths(path: Path, form: FileForm, source_name: str) -> set[int]:
-    """Return the distinct numbers of cells per row if cells were quoted; none if quotes are invalid.
+    """Return the distinct numbers of cells per row if cells are read as quoted.
 
     Args:
         path: The file.
-        form: How it is to be read otherwise.
-        source_name: What it is called in errors.
+        form: Options on how the file is read, with its encoding and separator.
+        source_name: Name of the file, for error messages.
+
+    Returns:
+        The numbers; an empty set if text follows a closed quotation mark, which is invalid.
     """
     rows = _iterate_rows(path, form.replace(quote='"'), source_name, is_strict=True)
     try:
         return {len(row) for row in rows if row}
-    # Text follows a closed quotation mark.
+    # In strict mode, text after a closed quotation mark is an error.
     except csv.Error:
         return set()
 
 
 def _has_escaped_quotes(path: Path, quote: str, form: FileForm, source_name: str) -> bool:
-    r"""Return whether quotation marks within cells follow a backslash, and are not doubled."""
-    # Few files have a backslash, and a single byte is found several times faster than two.
+    r"""Return whether quotation marks within cells are escaped by a backslash, instead of doubled."""
+    # Few files have a backslash, and searching for one byte is several times faster than for two.
     if not quote or not contains_bytes(path, b"\\") or not contains_bytes(path, b'\\"'):
         return False
     return not _list_quoted_widths(path, form, source_name)
@@ -274,18 +283,18 @@ def _iterate_rows(
     n_skipped: int = 0,
     added_lines: Iterable[str] = (),
 ) -> Iterator[list[str]]:
-    """Yield the rows of a table as Python reads them.
+    """Yield the rows of a table, read by Python's csv module.
 
     Args:
         path: The file.
-        form: How it is to be read.
-        source_name: What it is called in errors.
+        form: Options on how the file is read: its encoding, separator and quotation mark.
+        source_name: Name of the file, for error messages.
         is_strict: Whether to raise `csv.Error` for text after a closed quotation mark.
         n_skipped: Number of lines to skip.
-        added_lines: Lines to read after the last one.
+        added_lines: Further lines to read after the end of the file.
     """
     quote = _get_quote(form)
-    # Python's limit is one of the whole process.
+    # The limit of the csv module applies to the whole process, and is restored at the end.
     limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
     try:
         with path.open(encoding=form.encoding, newline="") as stream:
@@ -304,21 +313,21 @@ def _iterate_rows(
 def _read_first_row(
     path: Path, form: FileForm, source_name: str, n_skipped: int
 ) -> tuple[list[str], int]:
-    """Return the first row of a table that has text, and how many lines of empty cells are above it.
+    """Return the first row of a table that has text, and the number of lines of empty cells above it.
 
-    Tables that a spreadsheet exported may begin with rows of empty cells.
+    Tables that were exported from a spreadsheet may begin with rows of empty cells.
 
     Args:
         path: The file.
-        form: How it is to be read.
-        source_name: What it is called in errors.
-        n_skipped: The number of lines before the table.
+        form: Options on how the file is read: its encoding, separator and quotation mark.
+        source_name: Name of the file, for error messages.
+        n_skipped: The number of lines in front of the table.
 
     Returns:
-        The cells of the row, [] if there is none, and the number of lines.
+        The cells of the row, which are empty if the table has no row, and the number of lines.
 
     Raises:
-        ValueError: If a cell is too long, as after a quotation mark that is never closed.
+        ValueError: If a cell is too long, for example because a quotation mark is never closed.
     """
     try:
         return _find_first_row(_iterate_rows(path, form, source_name, n_skipped=n_skipped))
@@ -333,16 +342,16 @@ def _find_first_row(rows: Iterable[list[str]]) -> tuple[list[str], int]:
     """Return the first row with text, and the number of lines of empty cells above it.
 
     Args:
-        rows: The rows of a table; [] for an empty line.
+        rows: The rows of a table; an empty list for an empty line.
 
     Returns:
-        The row and the number of lines to skip before it. If no row has text, the first one that is
-        not [], and 0.
+        The row, and the number of lines that Arrow has to skip in front of it. If no row has text, the first
+        row with cells, and 0.
     """
     first_empty_row: list[str] = []
     for n_lines, row in enumerate(rows):
         if any(cell.strip() for cell in row):
-            # Arrow skips empty lines itself, but not lines of separators.
+            # Arrow skips empty lines by itself, but not lines of only separators.
             n_skipped = n_lines if len(first_empty_row) > 1 else 0
             return row, n_skipped
         if not first_empty_row:
@@ -356,15 +365,15 @@ def _name_columns(
     """Return distinct names of the columns of a table.
 
     Args:
-        first_row: The cells of its first row, which are the headings unless names are given.
-        column_names: The names that an option gives; None for the headings.
-        source_name: What the table is called in errors.
+        first_row: The cells of the first row, which are the headings unless an option names the columns.
+        column_names: The names from the option; None if the first row has the headings.
+        source_name: Name of the table, for error messages.
 
     Returns:
-        The names: "(column 3)" for an empty heading, and "(2) label" for a repeated one.
+        The names, with "(column 3)" for an empty heading, and "(2) label" for a repeated one.
 
     Raises:
-        ValueError: If given names repeat, or there are too many columns.
+        ValueError: If names from the option repeat, or if there are too many columns.
     """
     headings: Sequence[str] = first_row
     if column_names is not None:
@@ -383,18 +392,18 @@ def _name_columns(
 def _parse_with_arrow(
     path: Path, form: FileForm, names: list[str], n_skipped: int, source_name: str
 ) -> pa.Table:
-    """Read all rows of a table with Arrow as texts, the row of headings included.
+    """Read all rows of a table with Arrow as strings, including the row of headings.
 
     Args:
         path: The file.
-        form: How it is to be read: its encoding, separator and quotation mark.
+        form: Options on how the file is read: its encoding, separator and quotation mark.
         names: The names of the columns.
-        n_skipped: The number of lines before the headings.
-        source_name: What it is called in errors.
+        n_skipped: The number of lines in front of the headings.
+        source_name: Name of the file, for error messages.
 
     Raises:
-        OptionError: If a row has another number of cells.
-        ValueError: If it cannot be read.
+        OptionError: If the number of cells of a row differs from the number of columns.
+        ValueError: If the file cannot be read.
     """
     quote = _get_quote(form)
     encoding = str(form.encoding)
@@ -404,7 +413,7 @@ def _parse_with_arrow(
         block_size=ARROW_BLOCK_BYTES,
         skip_rows=n_skipped,
         encoding=encoding.replace("utf-8-sig", "utf8"),
-        # With several threads, Arrow does not know the number of a row that it refuses.
+        # With several threads, Arrow does not report the number of an invalid row.
         use_threads=False,
     )
     parse_options = pa.csv.ParseOptions(
@@ -413,7 +422,7 @@ def _parse_with_arrow(
         escape_char="\\" if escapes else False,
         newlines_in_values=bool(quote),
     )
-    # All cells stay texts, "NA" and empty ones included.
+    # All cells remain strings, including "NA" and empty cells.
     convert_options = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         null_values=[],
@@ -427,31 +436,31 @@ def _parse_with_arrow(
             convert_options=convert_options,
         )
     except (pa.ArrowException, OSError, LookupError) as error:
-        raise _explain_refusal(error, form, names, source_name) from None
+        raise _make_parsing_error(error, form, names, source_name) from None
 
 
-def _explain_refusal(
+def _make_parsing_error(
     error: Exception, form: FileForm, names: list[str], source_name: str
 ) -> ValueError:
-    """Return our error for a table that Arrow refuses, with the row that is to blame.
+    """Return the error for a table that Arrow cannot parse, with the invalid row if Arrow reports it.
 
     Args:
         error: The error of Arrow.
-        form: How the table was read.
-        names: The names of its columns.
-        source_name: What it is called in errors.
+        form: Options by which the file was read: its names of columns, separator and quotation mark.
+        names: The names of the columns.
+        source_name: Name of the file, for error messages.
     """
-    refusal = _INVALID_ROW.search(str(error))
-    if refusal is None:
+    match = _INVALID_ROW.search(str(error))
+    if match is None:
         return ValueError(
             f"Expected a table in {source_name}, but it cannot be read: {short_reason(error)}."
         )
-    number, n_cells, row_text = refusal.groups()
+    number, n_cells, row_text = match.groups()
     quote = _get_quote(form)
-    # An open quotation mark makes the lines below it a part of its cell.
+    # With an odd number of quotation marks, one is open, and its cell contains the lines below it.
     if quote and row_text.count(quote) % 2:
         return _make_open_quote_error(source_name)
-    # Arrow counts rows from 1, the headings included.
+    # Arrow counts rows from 1, and includes the row of headings.
     row = int(number) - 1
     if form.column_names is None:
         row -= 1
@@ -475,7 +484,7 @@ def _make_open_quote_error(source_name: str) -> ValueError:
 
 
 def _check_cells(table: pa.Table, source_name: str) -> None:
-    """Check that no cell is too long."""
+    """Check that no cell is longer than `MAX_CELL_CHARACTERS` bytes."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         cells = f"each cell of the column {name!r} of {source_name}"
@@ -483,13 +492,13 @@ def _check_cells(table: pa.Table, source_name: str) -> None:
 
 
 def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: str) -> None:
-    """Check that the last quotation mark of a file is closed: an open cell runs to its end.
+    """Check that the last cell of a file is closed, because a cell with an open quotation mark never ends.
 
     Args:
         path: The file.
-        form: How it was read.
-        table: Its rows.
-        source_name: What it is called in errors.
+        form: Options by which the file was read: its encoding, separator and quotation mark.
+        table: The rows of the file.
+        source_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If the last cell is open.
@@ -497,8 +506,8 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
     quote = _get_quote(form)
     if not quote or not table.num_rows:
         return
-    # The last bytes of the file are compared with the last cell, written with an open quotation mark
-    # and with a closed one. Marks within a cell are doubled in the file.
+    # The last bytes of the file are compared with the last cell, with and without a closing quotation
+    # mark. Quotation marks within a cell are doubled in the file.
     text = str(table[-1][-1]).replace(quote, 2 * quote)
     encoding = str(form.encoding).removesuffix("-sig")
     open_cell = f"{quote}{text}".encode(encoding)
@@ -508,7 +517,7 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
         end = stream.read()
     if not end.endswith(open_cell) or end == closed_cell:
         return
-    # A mark within the last cell, as in `a"b`, has the same bytes: a slower reader decides.
+    # An unquoted cell such as `a"b` may have the same bytes, so that a slower reader has to decide.
     if _is_last_cell_open(path, form, source_name):
         raise _make_open_quote_error(source_name)
 
@@ -516,25 +525,25 @@ def _check_last_cell(path: Path, form: FileForm, table: pa.Table, source_name: s
 def _is_last_cell_open(path: Path, form: FileForm, source_name: str) -> bool:
     """Return whether the last cell of a file is quoted and never closed.
 
-    A line that is added to the file then becomes a part of this cell, and not a separate row.
+    If it is open, a line that is added to the file becomes a part of the cell, and not a separate row.
 
     Args:
         path: The file.
-        form: How it was read.
-        source_name: What it is called in errors.
+        form: Options by which the file was read: its encoding, separator and quotation mark.
+        source_name: Name of the file, for error messages.
     """
     rows = _iterate_rows(path, form, source_name, added_lines=("\n", "end\n"))
     try:
         last_row = deque(rows, maxlen=1).pop()
-    # An open cell may be too long.
+    # With the added lines, an open cell may exceed the limit of the csv module.
     except csv.Error:
         return True
     return last_row != ["end"]
 
 
 def _drop_empty_rows(table: pa.Table) -> pa.Table:
-    """Drop rows whose cells are all empty, as spreadsheets write them below a table."""
-    # In a single column, an empty row is an empty text.
+    """Drop rows whose cells are all empty, which spreadsheets may write below a table."""
+    # In a table of one column, an empty cell is a value, and not the end of the table.
     if table.num_columns < 2:
         return table
     is_empty = pc.equal(table.column(0), "")
@@ -546,20 +555,20 @@ def _drop_empty_rows(table: pa.Table) -> pa.Table:
 
 
 def _check_repeated_heading(rows: pa.Table, heading: list[str], source_name: str) -> None:
-    """Check that no row repeats the headings, as in a file that was joined from several.
+    """Check that no row repeats the headings, as in a file that was concatenated from several.
 
     Args:
         rows: The rows below the headings.
-        heading: The cells of the headings.
-        source_name: What the table is called in errors.
+        heading: The cells of the row of headings.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        ValueError: If a row does.
+        ValueError: If a row repeats the headings.
     """
-    # A single word may well be a heading and a cell.
+    # In a table of one column, a cell may equal the heading by accident.
     if len(heading) < 2:
         return
-    # Only rows that repeat the first heading are compared as a whole.
+    # Only rows that repeat the first heading have to be compared as a whole.
     candidates = np.flatnonzero(pc.equal(rows[0], heading[0]).to_numpy())
     for row in candidates.tolist():
         cells: list[Any] = [str(column[row]) for column in rows.columns]

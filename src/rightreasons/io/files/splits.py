@@ -1,6 +1,6 @@
-"""Splits by the names of files, folders and keys: train, validation and test.
+"""Splits from the names of files, folders and keys: train, validation and test.
 
-`find_split` reads one name, and `assign_files` the names of all files in a folder.
+`find_split` finds the split in one name, and `assign_files` assigns all files of a folder to splits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES_OF_SPLITS = {
     "validation": ("validation", "valid", "dev", "val"),
     "test": ("test", "testing", "eval", "evaluation"),
 }
-"""Split -> the words that name it."""
+"""Split -> the words for it in names."""
 
 PREFERRED_TYPES = (
     ".parquet",
@@ -33,17 +33,17 @@ PREFERRED_TYPES = (
     ".xlsx",
     ".eval",
 )
-"""If no name contains a split, the most common type is the data; of equally common ones, the first here."""
+"""Types of files of data, preferred ones first, among equally common types in a folder without names of splits."""
 
-# The word of a split is a separate word of a name.
+# Characters around the word for a split in a name.
 _BORDER = "[-._ 0-9]"
 _SPLIT_PATTERNS = {
     split: re.compile(f"(?:.*{_BORDER})?(?:{'|'.join(words)})(?:{_BORDER}.*)?", re.IGNORECASE)
     for split, words in NAMES_OF_SPLITS.items()
 }
-# How the hub writes the files of a split.
+# The path of a file of a split on the hub, such as "data/train-00000-of-00002.parquet".
 _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
-# How the names of the parts of one file end.
+# The end of the names of the parts of one file, such as "-1" or "_2of3".
 _PART_NUMBER = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
 
 FilesBySplit = dict[str, list[str]]
@@ -56,10 +56,10 @@ def find_split(name: str) -> str:
         name: The name of a folder, of a file without its suffix, or a key of an object.
 
     Returns:
-        The split; "" if the name has no such word.
+        The split; "" if the name does not contain the word for a split.
 
     Raises:
-        ValueError: If it has the words of two splits.
+        ValueError: If the name contains words for two splits.
 
     Example:
         >>> find_split("my_Dev-2"), find_split("contested")
@@ -78,14 +78,14 @@ def find_split(name: str) -> str:
 
 
 def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
-    """Return the files of each split of a folder, by their names.
+    """Return the files of each split of a folder, according to their names.
 
-    The names of shards of the hub decide, or else those of folders, or else those of files. If no
-    name contains a split, all files of the most common type are `train`.
+    Names of shards of the hub are used first, then names of folders, then names of files. If no name
+    contains a split, all files of the most common type belong to `train`.
 
     Args:
         files: The data files of a folder, relative to it.
-        path: The folder, for errors.
+        path: The folder, for error messages.
 
     Raises:
         ValueError: If a split is in several folders, such as those of languages.
@@ -102,7 +102,7 @@ def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
                 splits |= _separate_variants(split, names)
             else:
                 splits[split] = names
-        # The first rule that finds a split is that of the whole folder.
+        # The first rule that finds a split applies to the whole folder.
         if splits:
             _warn_of_unread_files(files, splits, path)
             return _sort_splits(splits)
@@ -130,7 +130,7 @@ _RULES: Sequence[tuple[Callable[[str], Iterable[str]], bool]] = (
     (_find_splits_of_folders, False),
     (_find_split_of_file, True),
 )
-"""Functions that find the splits of a file, and whether names distinguish variants of a split as well."""
+"""Rules in their order: a function that finds the splits of a file, and whether names may contain variants of splits."""
 
 
 def _group_by_split(
@@ -139,8 +139,9 @@ def _group_by_split(
     """Group files by the splits that a rule finds in their names.
 
     Args:
-        files: The files; one without a split is in no group.
-        find_splits: The rule: a function that returns the splits of a file, "" for none.
+        files: The files. A file without a split is not in any group.
+        find_splits: The rule: a function that returns the splits in a name, with "" for a part of the name
+            without a split.
     """
     files_by_split: FilesBySplit = {}
     for file in files:
@@ -151,19 +152,19 @@ def _group_by_split(
 
 
 def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
-    """Check that equally named files of a split are in one folder: several may be languages or versions.
+    """Check that files of a split with the same name are in one folder, and not in folders of languages.
 
     Args:
         split: The split.
-        files: Its files, relative to the folder of data.
-        path: The folder of data, for errors.
+        files: The files of the split, relative to the folder of data.
+        path: The folder of data, for error messages.
 
     Raises:
-        ValueError: If they are in several folders.
+        ValueError: If files with the same name are in several folders.
     """
     folder_by_name: dict[str, str] = {}
     for file in files:
-        # A folder below that of the split, such as one of shards, is a part of it.
+        # Only the folders above that of the split are compared: subfolders may contain its shards.
         folders = itertools.takewhile(lambda name: not find_split(name), Path(file).parent.parts)
         folder = "/".join(folders)
         name = Path(file).name
@@ -176,26 +177,28 @@ def _check_one_version(split: str, files: Sequence[str], path: Path) -> None:
 
 
 def _separate_variants(split: str, files: Sequence[str]) -> FilesBySplit:
-    """Group the files of a split into its parts, such as test-1 and test-2, and variants, such as test_hard.
+    """Divide the files of a split into its variants, such as test and test_hard, which become splits.
+
+    Files whose names differ only in a number, such as test-1 and test-2, are parts of the same split.
 
     Args:
         split: The split.
-        files: Its files.
+        files: The files of the split and its variants.
 
     Returns:
-        Name of the split, or of a variant without its suffix and number, -> its files.
+        Name of the split, or of a variant -> its files.
     """
     files_by_stem: FilesBySplit = {}
     for file in files:
-        # Parts of one file differ in their number.
+        # The parts of a file have the same name without their number.
         stem = _PART_NUMBER.sub("", strip_compression(file).stem)
         files_by_stem.setdefault(stem, []).append(file)
-    # A single variant is the split, whatever it is called.
+    # If there is only one variant, it is the split, whatever its name.
     if len(files_by_stem) == 1:
         return {split: list(files)}
     plain_stems = [stem for stem in files_by_stem if stem.lower() in NAMES_OF_SPLITS[split]]
     if len(plain_stems) == 1:
-        # Next to test.csv, test_hard.csv is a separate split.
+        # For example, test.csv is the split "test", and test_hard.csv remains a variant.
         files_by_stem[split] = files_by_stem.pop(plain_stems[0])
     return files_by_stem
 
@@ -207,7 +210,7 @@ def _warn_of_unread_files(
 
     Args:
         files: All data files of a folder.
-        splits: Split -> the files that are read.
+        splits: Name of a split -> the files that are read.
         path: The folder, for the message.
     """
     read_files = set(itertools.chain.from_iterable(splits.values()))
@@ -224,7 +227,7 @@ def _warn_of_unread_files(
 
 
 def _sort_splits(splits: FilesBySplit) -> FilesBySplit:
-    """Return splits in the order train, validation, test, and then the others as they are."""
+    """Sort splits: train, validation, test, and then all others in their original order."""
     order = dict.fromkeys(("train", "validation", "test", *splits))
     sorted_splits = {}
     for split in order:
@@ -234,6 +237,7 @@ def _sort_splits(splits: FilesBySplit) -> FilesBySplit:
 
 
 def _find_main_type(files: Sequence[str]) -> str:
-    """Return the most common type of files, and of equally common ones the preferred one."""
+    """Return the most common type of files; of equally common types, the preferred one."""
     counts = Counter(map(get_data_type, files))
-    return max(PREFERRED_TYPES, key=lambda kind: counts[kind])
+    # `max` returns the first of equal types.
+    return max(PREFERRED_TYPES, key=lambda file_type: counts[file_type])

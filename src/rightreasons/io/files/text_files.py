@@ -1,4 +1,4 @@
-"""Text files: their encoding, the bytes they hold, and their lines within limits."""
+"""Text files: their encoding, searches for bytes, and lines of limited length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rightreasons.io.files.compressed import BLOCK_BYTES
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0e-\x1f]")
-"""Characters that no text has."""
+"""Characters that do not occur in text."""
 
 DEFAULT_ENCODING = "utf-8-sig"
 """UTF-8, with or without a byte order mark."""
@@ -33,27 +33,27 @@ def read_head(path: Path) -> bytes:
 def find_encoding(
     path: Path, source_name: str, encoding: str | None, *, can_be_cp1252: bool = True
 ) -> str:
-    """Return the encoding of a text file: the given one, that of its mark, UTF-8, or else cp1252.
+    """Return the encoding of a text file: the one of an option or a byte order mark, UTF-8, or cp1252.
 
     Args:
         path: The file.
-        source_name: What it is called in errors.
-        encoding: The encoding that an option gives; None to find it.
-        can_be_cp1252: Whether it may be in cp1252, the encoding of spreadsheets; JSON never is.
+        source_name: Name of the file, for error messages.
+        encoding: The encoding from an option; None to find it.
+        can_be_cp1252: Whether the file may be in cp1252, the encoding of spreadsheets; JSON never is.
 
     Raises:
-        OptionError: If there is no such encoding, or the file holds bytes of another one.
+        OptionError: If the encoding is unknown, or if the file contains bytes that it does not allow.
 
     Warns:
         UserWarning: If the file is read as cp1252.
     """
     head = read_head(path)
-    # The codec that is called "utf-16" reads the byte order from the mark.
+    # The codec "utf-16" derives the byte order from the mark.
     if not encoding and head[:2] in UTF16_MARKS:
         encoding = "utf-16"
     try:
         beginning = _decode_all(path, encoding or DEFAULT_ENCODING)
-        # UTF-16 without its mark decodes as UTF-8, with a NUL after each letter.
+        # Without a byte order mark, UTF-16 is valid UTF-8, but with a NUL after each letter.
         if "\0" not in beginning:
             return encoding or DEFAULT_ENCODING
     except LookupError:
@@ -62,8 +62,8 @@ def find_encoding(
         ) from None
     except UnicodeError:
         beginning = head.decode("cp1252", "replace")
-    # cp1252 decodes nearly all bytes: control characters, and the few bytes without a letter, show
-    # that a file is something else.
+    # Nearly all bytes are valid in cp1252. Control characters, and bytes without a character, show that
+    # the file has another encoding.
     is_cp1252 = "\ufffd" not in beginning and not CONTROL_CHARACTERS.search(beginning)
     if encoding or not can_be_cp1252 or not is_cp1252:
         raise OptionError(
@@ -83,8 +83,8 @@ def _decode_all(path: Path, encoding: str) -> str:
     """Decode a whole file block by block, and return the first block.
 
     Raises:
-        LookupError: If there is no such encoding.
-        UnicodeError: If a byte is not in the encoding.
+        LookupError: If the encoding is unknown.
+        UnicodeError: If the file is not valid in the encoding.
     """
     with path.open(encoding=encoding, newline="") as stream:
         beginning = stream.read(BLOCK_BYTES)
@@ -94,8 +94,13 @@ def _decode_all(path: Path, encoding: str) -> str:
 
 
 def contains_bytes(path: Path, pattern: bytes) -> bool:
-    """Return whether a file contains a sequence of bytes, without loading it into the memory."""
-    # An empty file cannot be mapped.
+    """Return whether a file contains a sequence of bytes, without loading the file into memory.
+
+    Args:
+        path: The file.
+        pattern: The sequence of bytes.
+    """
+    # An empty file cannot be mapped to memory.
     if path.stat().st_size == 0:
         return False
     with (
@@ -110,13 +115,13 @@ def iterate_lines(stream: IO[str], source_name: str) -> Iterator[str]:
 
     Args:
         stream: The open file.
-        source_name: What it is called in errors.
+        source_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If a line is longer than `MAX_LINE_CHARACTERS`.
     """
-    # `iter` calls the function until it returns "", at the end of the file. One character more than
-    # allowed shows that a line is too long, without reading all of it.
+    # One character more than allowed is enough to see that a line is too long. `iter` calls the function
+    # until it returns "", at the end of the file.
     read_line = functools.partial(stream.readline, MAX_LINE_CHARACTERS + 1)
     for number, line in enumerate(iter(read_line, ""), start=1):
         if len(line) > MAX_LINE_CHARACTERS:

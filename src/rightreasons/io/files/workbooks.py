@@ -1,7 +1,7 @@
-"""Reads a sheet of an Excel workbook as columns of texts, as those of a csv file.
+"""Reader of sheets of Excel workbooks, as columns of strings like those of a csv file.
 
-People lay sheets out for people: with a title above the headings, empty rows, and a cell that covers several rows.
-`read_workbook` undoes this, or says in a sentence what it cannot undo.
+Sheets may have a title above the headings, empty rows and columns, and merged cells that cover several rows.
+`read_workbook` skips or repeats these, or raises an error for a layout that it cannot read.
 """
 
 from __future__ import annotations
@@ -16,28 +16,29 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_at_most
 
 MAX_SHEET_BYTES = 1 << 27
-"""The maximum size of a workbook."""
+"""Maximum size of a workbook in bytes."""
 
 Cells: TypeAlias = "list[list[Any]]"
+"""The cells of a sheet, row by row."""
 
 
 def read_workbook(path: Path, sheet_name: str | None, source_name: str) -> dict[str, list[str]]:
-    """Read a sheet of an Excel workbook as columns of texts.
+    """Read a sheet of an Excel workbook as columns of strings.
 
     The first row has the headings. A title above it, empty rows and empty columns are skipped.
 
     Args:
         path: The workbook.
-        sheet_name: The name of the sheet; None for the only one with rows.
-        source_name: What the workbook is called in errors.
+        sheet_name: The name of the sheet; None for the only sheet with rows.
+        source_name: Name of the workbook, for error messages.
 
     Returns:
-        Heading -> its cells.
+        Heading -> the cells of its column.
 
     Raises:
-        ModuleNotFoundError: If the extra that reads workbooks is not installed.
-        OptionError: If several sheets have rows and none is named, or there is no such sheet.
-        ValueError: If it is no workbook, is too large, or a heading stands above several columns.
+        ModuleNotFoundError: If the package that reads workbooks is not installed.
+        OptionError: If there is no sheet of this name, or if several sheets have rows and none is named.
+        ValueError: If the file is not a workbook, is too large, or has a heading above several columns.
     """
     require_package("python_calamine")
     from python_calamine import CalamineError, CalamineWorkbook
@@ -68,18 +69,18 @@ def _read_cells(sheet: Any) -> Cells:
         sheet: A sheet of python_calamine.
 
     Returns:
-        Rows of one length; all cells that a merged cell covers have its value.
+        Rows of the same length. All cells that a merged cell covers have its value.
     """
     rows: Cells = sheet.to_python(skip_empty_area=False)
     # The file stores the value of a merged cell only in its first cell.
     for (first_row, first_column), (last_row, last_column) in sheet.merged_cell_ranges or ():
         value = rows[first_row][first_column]
         for row in rows[first_row : last_row + 1]:
-            # A row may end before the merged cell does.
+            # The row may end inside the merged cell.
             width = len(row[first_column : last_column + 1])
             row[first_column : last_column + 1] = [value] * width
     filled_rows = filter(_is_filled, rows)
-    # Transposed twice, to filter the columns like the rows.
+    # The rows are transposed to filter columns, and transposed back.
     filled_columns = filter(_is_filled, zip(*filled_rows, strict=True))
     cells_by_row = zip(*filled_columns, strict=True)
     return list(map(list, cells_by_row))
@@ -94,15 +95,15 @@ def _has_content(value: Any) -> bool:
 
 
 def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_name: str) -> Cells:
-    """Return the rows of the named sheet, or of the only one with rows.
+    """Return the rows of the named sheet, or of the only sheet with rows.
 
     Args:
         sheets: Name of a sheet -> its rows.
-        sheet_name: The name that the option `rows` gives; None for the only sheet with rows.
-        source_name: What the workbook is called in errors.
+        sheet_name: The name from the option `rows`; None for the only sheet with rows.
+        source_name: Name of the workbook, for error messages.
 
     Raises:
-        OptionError: If there is no such sheet, or several sheets have rows.
+        OptionError: If the named sheet is missing or empty, or if none or several have rows.
     """
     if sheet_name is not None:
         if sheets.get(sheet_name):
@@ -112,7 +113,7 @@ def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_na
             f"{source_name} are {format_list(list(sheets))}.",
             option="rows",
         )
-    # New workbooks come with empty sheets, and headings without rows are no table.
+    # New workbooks contain empty sheets. A sheet with a single row has no rows below the headings.
     filled_names = [name for name, rows in sheets.items() if len(rows) > 1]
     if len(filled_names) != 1:
         raise OptionError(
@@ -124,14 +125,14 @@ def _select_sheet(sheets: Mapping[str, Cells], sheet_name: str | None, source_na
 
 
 def _drop_title(rows: Cells) -> Cells:
-    """Drop the rows of a title: those with a single value, which begins in the first column.
+    """Drop the rows of a title: leading rows with a single value, which is in the first column.
 
-    If all rows are of this kind, the table has one column, and nothing is dropped.
+    If all rows have a single value, the table has one column, and no row is dropped.
     """
     for position, row in enumerate(rows):
-        # A title in a merged cell repeats its value.
+        # A title in a merged cell repeats its value in several cells.
         values = {format_cell(cell) for cell in row if _has_content(cell)}
-        # The first heading is empty above the row numbers of a data frame.
+        # The headings of a data frame may have an empty first cell, above the row numbers.
         if len(values) > 1 or not _has_content(row[0]):
             return rows[position:]
     return rows
@@ -141,11 +142,11 @@ def _name_columns(headings: Sequence[Any], source_name: str) -> list[str]:
     """Return the name of each column of a sheet, "(column 2)" for an empty heading.
 
     Args:
-        headings: The cells of the headings.
-        source_name: What the workbook is called in errors.
+        headings: The cells of the row of headings.
+        source_name: Name of the workbook, for error messages.
 
     Raises:
-        ValueError: If a heading stands above several columns.
+        ValueError: If a heading repeats, because it is above several columns.
     """
     names: list[str] = []
     for position, heading in enumerate(headings, start=1):
@@ -161,7 +162,10 @@ def _name_columns(headings: Sequence[Any], source_name: str) -> list[str]:
 
 
 def format_cell(value: Any) -> str:
-    """Return the text of a cell: whole numbers without a decimal point, true and false in lower case.
+    """Return the value of a cell as a string: 3.0 without its decimal point, and booleans in lower case.
+
+    Args:
+        value: The value of the cell.
 
     Example:
         >>> format_cell(3.0), format_cell(0.5), format_cell(True), format_cell("007")

@@ -1,7 +1,7 @@
-"""Logs of inspect_ai as columns: `inspect_columns` for both of its formats.
+"""Logs of inspect_ai as columns: `read_inspect_columns` is the entry point, `read_archive` opens .eval files.
 
-Samples with choices have the scores of all letters if each answer is the likeliest one, and otherwise
-the answers with the confidences that the log contains. Other samples have their texts.
+For samples with choices, the columns are the scores of all choices if each answer is the likeliest one, and
+otherwise the answers with the confidences that the log contains. For other samples, they are texts.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from rightreasons.io.logs import (
     PICKED,
     LogColumns,
     Row,
-    are_exported,
-    arm_columns,
+    are_audit_requests,
+    choose_source,
     drop_unjudged,
-    exported_columns,
-    field_columns,
     find_correct,
-    find_lacks,
     find_letter,
+    find_missing_answers,
     get_inner,
     list_objects,
     list_unread_replies,
     list_user_texts,
     make_answer_columns,
-    make_units,
-    one_source,
+    make_arm_columns,
+    make_field_columns,
+    make_id_columns,
+    make_request_columns,
     to_list,
     warn_of_excluded,
 )
 
 ARMS_SCORER = "arms"
-"""Our scorer, which keeps the answers to the changed versions of a sample."""
+"""Scorer of this package, which stores the answers to changed versions of a sample."""
 
 CHOICE_SCORER = "choice"
 """Scorer of inspect_ai for samples with choices."""
@@ -59,7 +59,7 @@ PARTS: Mapping[str, Any] = {
 """Parts of a sample, each of which may be missing, and their types."""
 
 HIDDEN = "(hidden)"
-"""Stands for reasoning that a provider does not show."""
+"""Replaces reasoning that a provider does not return."""
 
 
 # ---------------------------------------------------------------------------------- files
@@ -71,17 +71,17 @@ def is_inspect(content: object) -> bool:
 
 
 def read_archive(path: Path) -> Mapping[str, Any]:
-    """Read a log of inspect_ai in its own format, .eval, by means of inspect_ai.
+    """Read a log in the format .eval of inspect_ai, which has to be installed.
 
     Args:
         path: The file.
 
     Returns:
-        The content in the form of a log in JSON.
+        The content, with the structure of a log in JSON.
 
     Raises:
         ImportError: If inspect_ai is not installed.
-        ValueError: If the file is no such log, or unpacks to more than the limit.
+        ValueError: If the file is not such a log, or has more than `MAX_JSON_CHARACTERS` when unpacked.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -97,7 +97,7 @@ def read_archive(path: Path) -> Mapping[str, Any]:
         check_at_most(size, MAX_JSON_CHARACTERS, "bytes", path.name)
         log = read_eval_log(str(path), resolve_attachments=False)
         content: Mapping[str, Any] = log.model_dump(mode="json")
-    # A damaged archive leads to errors of inspect_ai, pydantic, json and zip.
+    # A damaged archive may raise errors of inspect_ai, pydantic, json or zipfile.
     except Exception as error:
         message = format_value(str(error) or type(error).__name__).strip("'\"")
         raise ValueError(
@@ -106,27 +106,27 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> LogColumns:
+def read_inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> LogColumns:
     """Read the samples of a log of inspect_ai as columns.
 
     Args:
         log: Content of the file.
-        log_name: Name of the file, for errors.
-        scorer: Scorer whose answers are meant, if there are several.
+        log_name: Name of the file, for error messages.
+        scorer: Name of the scorer whose answers are read; None for `choice`, or else the only one.
 
     Returns:
-        Column by name, in the names that `rightreasons.io.predictions.read_predictions` knows.
+        Columns by the names that `rightreasons.io.predictions.read_predictions` knows.
 
     Raises:
-        ValueError: If there is no sample with an answer, only some samples have choices, or there are
-            several scorers and none is named.
+        ValueError: If no sample has an answer, if only some samples have choices, or if there are several
+            scorers and none is named.
     """
     samples = _select_finished(log, log_name)
     metadata = [sample.get("metadata") or {} for sample in samples]
-    if are_exported(metadata):
+    if are_audit_requests(metadata):
         return _make_exported_columns(samples, log_name)
     scores = _get_scores(samples, scorer, log_name)
-    columns = make_units([sample["id"] for sample in samples])
+    columns = make_id_columns([sample["id"] for sample in samples])
     n_with_choices = sum(bool(sample.get("choices")) for sample in samples)
     if 0 < n_with_choices < len(samples):
         raise ValueError(f"Expected samples of one kind in {log_name}, but only some have choices.")
@@ -135,8 +135,8 @@ def inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) -> Lo
     else:
         columns |= _make_text_columns(samples, scores)
     columns |= _make_constants(log, len(samples))
-    columns |= arm_columns(metadata)
-    columns |= field_columns(metadata, columns)
+    columns |= make_arm_columns(metadata)
+    columns |= make_field_columns(metadata, columns)
     return drop_unjudged(columns, log_name)
 
 
@@ -144,18 +144,18 @@ def _make_exported_columns(samples: Sequence[Row], log_name: str) -> LogColumns:
     """Return the columns of requests that `data export --reasons` wrote, in their original order.
 
     Args:
-        samples: The samples, whose metadata are the requests.
-        log_name: Name of the file, for errors.
+        samples: The samples, whose metadata are the requests, each with an `id` and a `number`.
+        log_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If a request was answered twice.
     """
     ids = [sample["metadata"]["id"] for sample in samples]
     check_ids(ids, f"request of {log_name}, in one epoch,")
-    # inspect_ai sorts samples by their ids; the requests are numbered.
+    # inspect_ai sorts samples by their ids, but the numbers show the original order.
     ordered = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
     metadata = [sample["metadata"] for sample in ordered]
-    return exported_columns(metadata, map(_get_reply, ordered))
+    return make_request_columns(metadata, map(_get_reply, ordered))
 
 
 def _make_constants(log: Row, n_samples: int) -> LogColumns:
@@ -168,13 +168,13 @@ def _make_constants(log: Row, n_samples: int) -> LogColumns:
     task = str(get_inner(log, "eval", "task") or "")
     values = {
         "model": get_inner(log, "eval", "model"),
-        # The name of the package precedes that of its task.
+        # A task of a package has a name such as "inspect_evals/piqa".
         "task": task.rpartition("/")[2],
         ARMS_COMMAND: _write_arms_command(log),
     }
     columns: LogColumns = {}
     for name, value in values.items():
-        # A converted log may lack one of them.
+        # A log that was converted from another format may lack a value.
         if value:
             columns[name] = [value] * n_samples
     return columns
@@ -184,16 +184,16 @@ def _write_arms_command(log: Row) -> str:
     """Return the `inspect eval` command that evaluates the samples of a log and changed versions of them.
 
     Args:
-        log: Content of the file, with the task and the model.
+        log: Content of the file, with the task and the model under "eval".
     """
     task = str(get_inner(log, "eval", "task") or "")
     task_file = get_inner(log, "eval", "task_file")
-    # A task in a file is named by both.
+    # inspect_ai expects the file of a task in front of its name.
     if task_file:
         task = f"{task_file}@{task.rpartition('/')[2]}"
     words = ["inspect", "eval", task]
     model = get_inner(log, "eval", "model")
-    # A converted log may lack the model.
+    # A log that was converted from another format may lack the model.
     if model:
         words += ["--model", str(model)]
     return shlex.join([*words, "--solver", "rightreasons/probed"])
@@ -207,7 +207,7 @@ def _select_finished(log: Row, log_name: str) -> list[Row]:
 
     Args:
         log: Content of the file.
-        log_name: Name of the file, for errors.
+        log_name: Name of the file, for error messages and the warning.
 
     Raises:
         ValueError: If there are no samples, if all ended in an error, or if one is malformed.
@@ -234,12 +234,16 @@ def _select_finished(log: Row, log_name: str) -> list[Row]:
 
 
 def _is_sample(sample: object) -> bool:
-    """Return whether an object is a sample of inspect_ai, whose optional parts have the right types."""
+    """Return whether an object is a sample of inspect_ai, whose optional parts have the right types.
+
+    Args:
+        sample: The object.
+    """
     if not isinstance(sample, Mapping) or not sample.keys() >= {"id", "target"}:
         return False
     for name, part_type in PARTS.items():
         value = sample.get(name)
-        # A missing part is null, or has no key.
+        # A missing part is null, or its key is missing.
         if value is not None and not isinstance(value, part_type):
             return False
     return True
@@ -249,27 +253,27 @@ def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> li
     """Return the score of each sample by one scorer, such as {"value": "C", "answer": "B"}.
 
     Args:
-        samples: The samples.
-        scorer: The scorer that the user names; None for `choice`, or else the only one.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples.
+        scorer: The scorer that the user named; None for `choice`, or else the only one.
+        log_name: Name of the file, for error messages.
 
     Returns:
-        A score per sample; {} if a sample has none.
+        (N,) scores; an empty mapping for a sample without a score.
 
     Raises:
-        ValueError: If there are no scores, or several scorers and none is named.
+        ValueError: If there are no scores, or if there are several scorers and none is named.
     """
     names: set[str] = set()
     for sample in samples:
         names.update(sample.get("scores") or {})
     if not names:
         raise ValueError(f"Expected samples with scores in {log_name}, but no sample has a score.")
-    # The scorer of our own solver only stores answers to changed versions.
+    # The scorer of this package only stores answers, and does not evaluate them.
     if scorer is None and len(names) > 1:
         names.discard(ARMS_SCORER)
     if scorer is None and CHOICE_SCORER in names:
         names = {CHOICE_SCORER}
-    name = one_source("scorer", names, scorer, log_name)
+    name = choose_source("scorer", names, scorer, log_name)
     scores = []
     for sample in samples:
         score = get_inner(sample, "scores", name)
@@ -285,7 +289,7 @@ def _get_target(sample: Row) -> str:
 
 
 def _get_input(sample: Row) -> str:
-    """Return what was asked; of a conversation, the messages of the user."""
+    """Return the prompt of a sample, or the messages of the user if the prompt is a conversation."""
     content = sample.get("input", "")
     if isinstance(content, list):
         return "\n".join(list_user_texts(content))
@@ -293,17 +297,18 @@ def _get_input(sample: Row) -> str:
 
 
 def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColumns:
-    """Return the columns of samples without choices: texts, answers, targets and correctness.
+    """Return the columns of samples without choices: `text` (the prompt), `answer`, `target` and `correct`.
 
     Args:
-        samples: The samples.
-        scores: The score of each sample, perhaps with the answer that the scorer extracted.
+        samples: (N,) samples.
+        scores: (N,) scores: `value` is the verdict of the scorer, such as "C" for a correct answer, and
+            `answer`, which may be missing, is the answer that it extracted from the reply.
     """
     replies = list(map(_get_reply, samples))
     answers = []
-    values = []
+    verdicts = []
     for reply, score in zip(replies, scores, strict=True):
-        values.append({"value": score.get("value")})
+        verdicts.append({"value": score.get("value")})
         answer = score.get("answer")
         # A scorer that extracts no answer has evaluated the whole reply.
         answers.append(reply.text if answer is None else str(answer))
@@ -312,9 +317,9 @@ def _make_text_columns(samples: Sequence[Row], scores: Sequence[Row]) -> LogColu
         texts=list(map(_get_input, samples)),
         answers=answers,
         targets=list(map(_get_target, samples)),
-        lacks=find_lacks(replies, is_unread, read_alone=True),
+        missing_answers=find_missing_answers(replies, is_unread, accepts_incomplete=True),
     )
-    columns.update(find_correct(values))
+    columns.update(find_correct(verdicts))
     return columns
 
 
@@ -327,18 +332,19 @@ def _make_choice_columns(
     """Return the columns of samples with choices.
 
     Args:
-        samples: The samples.
-        scores: The score of each sample by the scorer.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples.
+        scores: (N,) scores: `value` is the verdict of the scorer, such as "C" for a correct answer, and
+            `answer` is the letter of the answer.
+        log_name: Name of the file, for error messages.
 
     Returns:
-        `prompt`, `choices` and `label`; and `logits` if each answer is the likeliest choice, or else
-        the answers, their correctness and, if the log has them, their confidences.
+        The columns `prompt`, `choices` and `label`. If each answer is the likeliest choice, also `logits`;
+        otherwise the answers, their correctness and, if the log has them, their confidences.
 
     Raises:
         ValueError: If the target of a sample is not the letter of one choice.
     """
-    # Choices may be numbers.
+    # Choices may be numbers, and become strings.
     choices = [list(map(str, sample["choices"])) for sample in samples]
     labels = _find_labels(samples, choices, log_name)
     values = [{"value": score.get("value")} for score in scores]
@@ -347,7 +353,7 @@ def _make_choice_columns(
     scores_by_choice: list[dict[int, float]] = []
     for index, sample in enumerate(samples):
         pick = _find_pick(sample, choices[index], scores[index])
-        # The scorer may have accepted an answer that is no letter.
+        # The scorer may have accepted an answer that is not a letter.
         if pick is None and outcomes[index]:
             pick = labels[index]
         picks.append(pick)
@@ -360,22 +366,22 @@ def _make_choice_columns(
     if _are_all_likeliest(picks, choices, scores_by_choice):
         columns["logits"] = list(map(_sort_by_position, scores_by_choice))
         return columns
-    # Sampled answers have at most a confidence each.
+    # Answers that were sampled have a confidence at most, instead of a score for each choice.
     columns.update(_make_pick_columns(picks, labels, outcomes))
     confidences = _get_confidences(picks, scores_by_choice)
     if any(confidence is not None for confidence in confidences):
         columns["confidence"] = confidences
     replies = list(map(_get_reply, samples))
     is_unread = [pick is None for pick in picks]
-    lacks = find_lacks(replies, is_unread, read_alone=True)
+    missing_answers = find_missing_answers(replies, is_unread, accepts_incomplete=True)
     orders = list(map(_find_displayed_order, samples, choices))
-    columns.update(lacks)
-    columns.update(list_unread_replies(replies, lacks, orders))
+    columns.update(missing_answers)
+    columns.update(list_unread_replies(replies, missing_answers, orders))
     return columns
 
 
 def _sort_by_position(scores: Mapping[int, float]) -> list[float]:
-    """Return the scores of choices in their order."""
+    """Return scores by position in the order of the positions."""
     return [scores[position] for position in sorted(scores)]
 
 
@@ -385,9 +391,9 @@ def _make_pick_columns(
     """Return the columns `correct`, `answer` (a letter) and `answer_choice` (its position).
 
     Args:
-        picks: The position of the choice of each answer; None for an unread answer.
-        labels: The position of the correct choice of each sample.
-        outcomes: 1 or 0, whether the scorer counts each answer as correct; None if it does not say.
+        picks: (N,) position of the choice of each answer; None for an unread answer.
+        labels: (N,) position of the correct choice of each sample.
+        outcomes: (N,) 1 or 0, whether the scorer counts each answer as correct; None if that is unknown.
     """
     columns: LogColumns = {"correct": [], "answer": [], PICKED: []}
     for pick, label, outcome in zip(picks, labels, outcomes, strict=True):
@@ -405,15 +411,17 @@ def _make_pick_columns(
 
 
 def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | None:
-    """Return which choice the prompt displayed as A, B, C, …, for a harness that shuffles choices.
+    """Return the positions of the choices in the order in which the prompt displayed them as A, B, C, ….
+
+    inspect_ai may shuffle choices. The messages of a sample have them in the order of the data, so that
+    only the events of the log show the order of the prompt.
 
     Args:
-        sample: The sample. Its messages are stored in the order of the data, unlike the reply, so that
-            only the events show the order.
+        sample: The sample, perhaps with events.
         choices: The choices in the order of the data.
 
     Returns:
-        The positions in the order of the letters; None if the log does not have the prompt.
+        The positions in the order of the letters; None if the log does not contain the prompt.
     """
     prompts = _get_displayed_prompts(sample)
     order = list(_find_positions(prompts, choices).values())
@@ -425,16 +433,16 @@ def _find_displayed_order(sample: Row, choices: Sequence[str]) -> list[int] | No
 def _find_labels(
     samples: Sequence[Row], choices: Sequence[Sequence[str]], log_name: str
 ) -> list[int]:
-    """Return the position of the correct choice of each sample, by the letter that is its target.
+    """Return the position of the correct choice of each sample, whose letter is the target.
 
     Args:
-        samples: The samples.
-        choices: The choices of each sample.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples.
+        choices: (N,) lists of choices.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If a target is not the letter of one choice; several correct choices are not
-            supported.
+        ValueError: If a target is not the letter of one choice. Samples with several correct choices are
+            not supported.
     """
     targets = []
     names = []
@@ -453,25 +461,26 @@ def _find_labels(
 
 
 def _find_pick(sample: Row, choices: Sequence[str], score: Row) -> int | None:
-    """Return the position of the choice that a sample answers; None for an unread answer.
+    """Return the position of the choice that is the answer to a sample; None for an unread answer.
+
+    The letter that the scorer found is preferred. If it found none, the solver of this package may have
+    read the answer.
 
     Args:
-        sample: The sample. Our solver stores the position of its answer, which it may have read even
-            if the scorer could not.
+        sample: The sample, perhaps with the answer that the solver of this package stored.
         choices: The choices.
-        score: The score, with the letter of the answer.
+        score: The score, with the letter of the answer under "answer".
     """
     letter = str(score.get("answer") or "").strip()
     pick = find_letter(letter, choices)
-    # The reader of our solver counts only if the scorer found no letter.
-    position = _get_own_answer(sample).get("position", -1)
-    if pick is None and position >= 0:
-        return int(position)
+    stored_position = _get_stored_answer(sample).get("position", -1)
+    if pick is None and stored_position >= 0:
+        return int(stored_position)
     return pick
 
 
-def _get_own_answer(sample: Row) -> Row:
-    """Return the answer to a sample itself, as our solver keeps it; {} without it."""
+def _get_stored_answer(sample: Row) -> Row:
+    """Return the answer that the solver of this package stored in a sample; an empty mapping if it has none."""
     return get_inner(sample, "metadata", ARMS_KEY, "arms", "original") or {}
 
 
@@ -482,12 +491,13 @@ def _are_all_likeliest(
 ) -> bool:
     """Return whether the answer to each sample is the choice with the highest score.
 
-    Only then can the scores represent the answers; answers that were sampled may be other choices.
+    Only then do the scores determine the answers: an answer that was sampled may be another choice.
 
     Args:
-        picks: The position of the choice of each answer; None for an unread answer.
-        choices: The choices of each sample.
-        scores_by_choice: Position -> score, for those choices of each sample that have one.
+        picks: (N,) position of the choice of each answer; None for an unread answer.
+        choices: (N,) lists of choices.
+        scores_by_choice: (N,) mappings from the positions of choices to their scores. A choice without a
+            score, for which the result is False, has no entry.
     """
     for pick, texts, by_choice in zip(picks, choices, scores_by_choice, strict=True):
         if pick is None or len(by_choice) < len(texts):
@@ -503,8 +513,9 @@ def _get_confidences(
     """Return the probability of the answer to each sample; None if the log does not contain it.
 
     Args:
-        picks: The position of the choice of each answer; None for an unread answer.
-        scores_by_choice: Position -> log-probability, for those choices of each sample that have one.
+        picks: (N,) position of the choice of each answer; None for an unread answer.
+        scores_by_choice: (N,) mappings from the positions of choices to their log-probabilities, without
+            choices whose log-probability the log does not contain.
     """
     confidences: list[float | None] = []
     for pick, by_choice in zip(picks, scores_by_choice, strict=True):
@@ -521,21 +532,22 @@ def _get_confidences(
 def _get_choice_scores(sample: Row, choices: Sequence[str], pick: int | None) -> dict[int, float]:
     """Return the log-probability of each choice at the token where the answer was generated.
 
-    If the harness shuffled the choices, it stores answers, prompts and messages in the original order,
-    but tokens name the letters as they were displayed. The prompt in the events of the log shows the
-    order; without it, only the score of the answer itself is certain.
+    The tokens of the output contain the log-probabilities of letters. If the harness shuffled the choices,
+    these are the letters that the prompt displayed, but everything else in the log has the original order.
+    The prompt in the events of the log shows which choice a letter means. Without events, only the score
+    of the answer itself is certain.
 
     Args:
-        sample: The sample.
+        sample: The sample, with its output, and perhaps events and messages.
         choices: The choices in the order of the data.
-        pick: The position of the choice of the answer; None for an unread answer.
+        pick: The position of the choice that is the answer; None for an unread answer.
 
     Returns:
-        Position of a choice -> log-probability, for those that the log contains.
+        Position of a choice -> log-probability. Choices whose log-probability is unknown have no entry.
     """
-    own_scores = _get_own_answer(sample).get("logits")
-    if own_scores:
-        return dict(enumerate(own_scores))
+    stored_scores = _get_stored_answer(sample).get("logits")
+    if stored_scores:
+        return dict(enumerate(stored_scores))
     output = sample.get("output") or {}
     answer_letter = _find_last_letter(output, choices)
     if pick is None or not answer_letter:
@@ -544,10 +556,10 @@ def _get_choice_scores(sample: Row, choices: Sequence[str], pick: int | None) ->
     displayed_prompts = _get_displayed_prompts(sample)
     for texts in (displayed_prompts, list_user_texts(sample.get("messages"))):
         position_by_letter = _find_positions(texts, choices)
-        # Prompts that display another choice under the letter of the answer have another order.
+        # The prompt has the right order if it displays the answer with the letter that was generated.
         if position_by_letter.get(answer_letter) == pick:
             return {position_by_letter[mark]: score for mark, score in score_by_letter.items()}
-    # The letter was displayed for another position, or no prompt explains it.
+    # No prompt explains the letters. If the choices were shuffled, only the letter of the answer is known.
     is_shuffled = LETTERS[pick] != answer_letter or bool(displayed_prompts)
     if answer_letter in score_by_letter and is_shuffled:
         return {pick: score_by_letter[answer_letter]}
@@ -559,7 +571,7 @@ def _find_last_letter(output: Row, choices: Sequence[str]) -> str:
 
     Args:
         output: The output of a sample, with its tokens.
-        choices: The choices, of which the first has the letter A.
+        choices: The choices, which are lettered from A.
     """
     for token in reversed(_list_tokens(output)):
         mark = _strip_token(token.get("token"))
@@ -576,7 +588,7 @@ def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, i
         choices: The choices in the order of the data.
 
     Returns:
-        Letter -> position of the choice; {} unless the prompts display all choices.
+        Letter -> position of the choice. If the prompts do not display all choices, an empty mapping.
     """
     lines: set[str] = set()
     for text in texts:
@@ -594,10 +606,13 @@ def _find_positions(texts: Sequence[str], choices: Sequence[str]) -> dict[str, i
 
 
 def _get_displayed_prompts(sample: Row) -> list[str]:
-    """Return the prompts of the user as the model saw them, by the events of a sample; [] without events.
+    """Return the messages of the user in the last request to the model, from the events of a sample.
 
     Args:
-        sample: The sample. A solver may query the model several times, and the last time counts.
+        sample: The sample, whose solver may have queried the model several times.
+
+    Returns:
+        The texts of the messages; an empty list if the sample has no events.
     """
     last_event = None
     for event in list_objects(sample.get("events")):
@@ -615,11 +630,11 @@ def _get_displayed_prompts(sample: Row) -> list[str]:
 
 
 def _get_pooled_messages(sample: Row, event: Row) -> list[Any]:
-    """Return the messages of an event, which a sample stores in a pool that several events share.
+    """Return the messages of an event from the list of messages that all events of a sample share.
 
     Args:
-        sample: The sample, with the pool.
-        event: The event, with pairs of positions in the pool.
+        sample: The sample, with the list under "events_data".
+        event: The event, with pairs of start and end positions in the list under "input_refs".
     """
     pool = to_list(get_inner(sample, "events_data", "messages"))
     messages: list[Any] = []
@@ -638,18 +653,17 @@ def letter_log_probabilities(
 ) -> dict[str, float]:
     """Return the log-probability of each letter at the token where the answer was generated.
 
-    This is the last token with the letter: it may also occur in the reasoning before the answer.
+    This is the last token with the letter of the answer, because letters may also occur in the reasoning.
 
     Args:
         output: Output of a sample, with the log-probabilities of its tokens.
-        n_choices: Number of letters.
-        answer: Letter of the answer; "" for none.
+        n_choices: Number of choices, which are lettered from A.
+        answer: Letter of the answer; "" for an unread answer, which has no log-probabilities.
 
     Returns:
-        Letter -> log-probability, for the letters that the log contains: providers report only the
-        likeliest tokens.
+        Letter -> log-probability. Letters that are not among the likeliest tokens have no entry, because
+        providers report only these.
     """
-    # The last one counts.
     answer_token = None
     for token in _list_tokens(output):
         if _strip_token(token.get("token")) == answer:
@@ -667,7 +681,7 @@ def letter_log_probabilities(
 
 
 def _strip_token(token: Any) -> str:
-    """Return a token without the marks of a space in front of it."""
+    """Return a token without spaces, which tokenizers write as "Ġ" or "▁", and without brackets or stars."""
     return str(token).strip(" Ġ▁*()\n")
 
 
@@ -678,10 +692,10 @@ def _map_tokens(tokens: Sequence[Row]) -> dict[str, float]:
         tokens: Objects such as {"token": " A", "logprob": -0.1}, the likeliest first.
 
     Returns:
-        Token -> log-probability; of " A" and "A", that of the likelier one.
+        Stripped token -> log-probability. Of " A" and "A", the likelier one is used.
     """
     log_probabilities = {}
-    # In reverse, so that a likelier token replaces a less likely one.
+    # The order is reversed, so that a likelier token replaces a less likely one.
     for token in reversed(tokens):
         value = token.get("logprob")
         if isinstance(value, (int, float)):
@@ -696,11 +710,11 @@ def inspect_words(content: Any) -> dict[str, str]:
     """Return the text, the reasoning and the refusal in a message of inspect_ai.
 
     Args:
-        content: A text, or a list of parts of several types.
+        content: A string, or a list of parts with the types "text" and "reasoning".
 
     Returns:
-        "text", "thinking" and "refusal", each "" if the message has none. Redacted reasoning is its
-        summary, or `HIDDEN`.
+        A mapping with the keys "text", "thinking" and "refusal", each "" if the message has none. Redacted
+        reasoning is replaced by its summary, or else by `HIDDEN`.
 
     Example:
         >>> inspect_words([{"type": "reasoning", "reasoning": "x9", "redacted": True}, {"type": "text", "text": "B"}])
@@ -714,7 +728,7 @@ def inspect_words(content: Any) -> dict[str, str]:
         if element.get("type") == "reasoning":
             words["thinking"] += _get_reasoning(element)
         elif element.get("type") == "text":
-            # A refusal is a text with a mark.
+            # A refusal is a part of text that is marked as such.
             name = "refusal" if element.get("refusal") else "text"
             words[name] += str(element.get("text") or "")
     return words
@@ -732,24 +746,25 @@ def _get_reply(sample: Row) -> Reply:
 
 
 def inspect_reply(output: Row) -> Reply:
-    """Return the reply of the model in an output of a sample, with its number of tokens.
+    """Return the reply of the model in the output of a sample, with its numbers of tokens.
 
     Args:
-        output: The output, with a message, or only its text as "completion".
+        output: The output, with a message under "choices", or only its text under "completion".
     """
     message = get_inner(output, "choices", 0, "message")
     content = output.get("completion")
     if isinstance(message, Mapping):
         content = message.get("content")
-    key_by_name = {
+    # Name of a count in a reply -> its name in the log.
+    log_name_by_name = {
         "prompt_tokens": "input_tokens",
         "answer_tokens": "output_tokens",
         "thinking_tokens": "reasoning_tokens",
     }
     usage = {}
-    for name, key in key_by_name.items():
-        count = get_inner(output, "usage", key)
-        # A provider may not report a count.
+    for name, log_name in log_name_by_name.items():
+        count = get_inner(output, "usage", log_name)
+        # Some providers do not report all counts.
         if isinstance(count, int):
             usage[name] = count
     words: Any = inspect_words(content)

@@ -1,17 +1,16 @@
-"""Samples files of lm-evaluation-harness (`--log_samples`) as columns: `lm_eval_columns`.
+"""Samples files of lm-evaluation-harness (`--log_samples`) as columns: `read_lm_eval_columns`.
 
-A file has one JSON object per item and filter: a document, its requests (`arguments`), the answers to
-them (`resps`, and `filtered_resps` after a filter), the target, and metrics. It becomes
+A file has one JSON object per item and filter: a document, its requests (`arguments`), the responses to
+them (`resps`, and `filtered_resps` after a filter), the target, and metrics. The columns depend on the task:
 
-- log-likelihoods of choices: `prompt`, `choices`, `label` and `logits`, which `acc` compares; also
-  `per_character` (`acc_norm`), `per_byte` (`acc_bytes`) and, if the harness asked for them,
-  `unconditional` (`acc_mutual_info`), to be named in `score_columns`;
-- the same if every item has the same choices, and these are words: `text`, `label` and one column per
-  class;
-- generated answers: `text`, `answer` and `target`.
+- for log-likelihoods of choices: `prompt`, `choices`, `label` and `logits`, which `acc` compares; also
+  `per_character` (`acc_norm`), `per_byte` (`acc_bytes`) and, if the harness requested them,
+  `unconditional` (`acc_mutual_info`), which users may name in `score_columns`;
+- for the same words as choices of every item: `text`, `label` and one column of scores per class;
+- for generated answers: `text`, `answer` and `target`.
 
-The fields of the documents are columns, too, as `doc.<name>`, but for `LINKS`. An item has the id of
-its document, or else its number.
+The fields of the documents are columns named `doc.<name>`, except for `LINKS`, which keep their names. The id
+of an item is the id of its document, or else its number.
 """
 
 from __future__ import annotations
@@ -30,44 +29,46 @@ from rightreasons.io.logs import (
     METRICS,
     LogColumns,
     Row,
-    are_exported,
-    arm_columns,
-    exported_columns,
-    field_columns,
+    are_audit_requests,
+    choose_source,
     find_correct,
-    find_lacks,
+    find_missing_answers,
     get_inner,
     make_answer_columns,
+    make_arm_columns,
+    make_field_columns,
+    make_request_columns,
     normalize_scores,
-    one_source,
 )
 
 KEYS = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"))
-"""Keys of every sample."""
+"""Keys that every sample has."""
 
 GENERATED = "a generated answer"
 SCORED = "log-likelihoods of choices"
-"""Kinds of samples, as errors name them."""
+"""Kinds of samples; error messages contain these phrases."""
 
 NO_FILTERED_ANSWER = ("", "[invalid]")
-"""What a filter returns if it finds no answer."""
+"""Results of a filter that finds no answer."""
 
 LETTER_PATTERN = re.compile(r"\W*(?:[A-Za-z]|\d+)\W*")
-"""A choice that is only a letter or a number, which represents a text in the prompt."""
+"""Matches a choice that is only a letter or a number, as in "(B)", which refers to a text in the prompt."""
 
 Request = list[Any]
+"""Arguments of a request: [context, continuation] for a log-likelihood, or [prompt, options] for a generation."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Scored:
-    """The requests and the scores of an item with choices.
+    """An item with K choices and their scores.
 
     Attributes:
-        prompt: What was asked.
-        choices: Choices.
-        logits: Log-likelihood of each choice.
-        unconditional: Log-likelihood of each choice without the prompt; [] if it was not asked.
-        is_in_prompt: Whether the choices are in the prompt, as those of Winogrande.
+        prompt: The prompt.
+        choices: (K,) texts of the choices.
+        logits: (K,) log-likelihood of each choice.
+        unconditional: (K,) log-likelihood of each choice without the prompt; an empty list if the harness did not
+            request it.
+        is_in_prompt: Whether each choice fills a gap in the prompt, as in Winogrande.
     """
 
     prompt: str
@@ -77,20 +78,21 @@ class _Scored:
     is_in_prompt: bool
 
 
-def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) -> LogColumns:
+def read_lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) -> LogColumns:
     """Read the samples of one task of lm-evaluation-harness as columns.
 
     Args:
-        rows: The samples.
-        log_name: Name of the file, for errors.
-        log_filter: Filter whose answers are meant; None if there is one.
+        rows: The samples, one for each document and filter.
+        log_name: Name of the file, for error messages.
+        log_filter: Filter whose answers are read; None if there is only one.
 
     Returns:
-        Column by name: scores of choices, or generated answers, and the fields of the documents.
+        Columns by their names: the ids, the scores of choices or the generated answers, and the fields of
+        the documents.
 
     Raises:
-        ValueError: If there are several filters and none is named, samples are of several kinds, or
-            one is malformed.
+        ValueError: If there are several filters and none is named, if only some samples have choices, or
+            if a sample is malformed.
     """
     samples = _select_filter(rows, log_name, log_filter)
     requests = [_get_requests(sample, log_name) for sample in samples]
@@ -98,11 +100,11 @@ def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) 
     documents: list[Row] = []
     for sample in samples:
         document = sample["doc"]
-        # The documents of a task may be texts, which have no fields.
+        # The documents of some tasks are strings, which have no fields.
         if not isinstance(document, Mapping):
             document = {}
         documents.append(document)
-    if are_exported(documents):
+    if are_audit_requests(documents):
         return _make_exported_columns(samples, documents)
     ids = _get_ids(samples, documents, log_name)
     columns: LogColumns = {"id": list(ids)}
@@ -110,8 +112,8 @@ def lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | None) 
         columns.update(_make_generated_columns(samples, requests))
     else:
         columns.update(_make_scored_columns(samples, requests, log_name))
-    columns.update(arm_columns(documents))
-    columns.update(field_columns(documents, columns))
+    columns.update(make_arm_columns(documents))
+    columns.update(make_field_columns(documents, columns))
     return columns
 
 
@@ -119,24 +121,24 @@ def _make_exported_columns(samples: Sequence[Row], documents: Sequence[Row]) -> 
     """Return the columns of requests that `data export --reasons` wrote, with the replies to them.
 
     Args:
-        samples: The samples, with the replies.
-        documents: The document of each sample, which is a request.
+        samples: (N,) samples, with the reply of the model in `resps`.
+        documents: (N,) documents of the samples, which are the requests.
     """
     replies = []
     for sample in samples:
-        # Responses are nested in lists of one.
+        # A response is nested in lists of one, as in [["B"]].
         text = str(_get_innermost(sample["resps"]))
         replies.append(Reply.parse(text))
-    return exported_columns(documents, replies)
+    return make_request_columns(documents, replies)
 
 
 def _select_filter(rows: Sequence[Row], log_name: str, log_filter: str | None) -> list[Row]:
-    """Return the samples of one filter, which is a rule of the harness that extracts answers.
+    """Return the samples of one filter. A filter is a rule by which the harness extracts answers.
 
     Args:
         rows: The samples, one for each document and filter.
-        log_name: Name of the file, for errors.
-        log_filter: The filter; None if there is only one.
+        log_name: Name of the file, for error messages.
+        log_filter: Name of the filter; None if there is only one.
 
     Raises:
         ValueError: If there are several and none is named, or the named one is missing.
@@ -145,20 +147,24 @@ def _select_filter(rows: Sequence[Row], log_name: str, log_filter: str | None) -
     for row in rows:
         name = str(row.get("filter", "none"))
         rows_by_filter.setdefault(name, []).append(row)
-    selected = one_source("filter", rows_by_filter, log_filter, log_name)
+    selected = choose_source("filter", rows_by_filter, log_filter, log_name)
     return list(map(_drop_arms, rows_by_filter[selected]))
 
 
 def _drop_arms(row: Row) -> Row:
-    """Return a sample without the requests of changed versions, which a task of ours adds to it.
+    """Return a sample without the requests for changed versions of its item.
 
-    Their answers are in the document. Other samples are returned as they are.
+    A task of this package adds such requests, and stores the answers in the document. Samples of other
+    tasks are returned unchanged.
+
+    Args:
+        row: The sample, whose document may contain the number of requests for the item itself.
     """
     n_requests = get_inner(row, "doc", ARMS_KEY, "n_requests")
     if n_requests is None:
         return row
     arguments = row["arguments"]
-    # Requests are an object with numbered keys, or a list; those of the item itself come first.
+    # The requests for the item itself come first, in an object with numbered keys, or in a list.
     if isinstance(arguments, Mapping):
         arguments = dict(itertools.islice(arguments.items(), n_requests))
     else:
@@ -172,14 +178,14 @@ def _drop_arms(row: Row) -> Row:
 
 
 def _get_requests(sample: Row, log_name: str) -> list[Request]:
-    """Return the arguments of each request of a sample, as [["Sky?", " blue"], ["Sky?", " red"]].
+    """Return the arguments of each request of a sample, such as [["Sky?", " blue"], ["Sky?", " red"]].
 
     Args:
-        sample: The sample. Requests and their arguments are lists, or objects with numbered keys.
-        log_name: Name of the file, for errors.
+        sample: The sample, whose requests and their arguments are lists, or objects with numbered keys.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If there are no requests, or one has no arguments.
+        ValueError: If the sample has no requests, or a request has no arguments.
     """
     requests = []
     for request in _list_values(sample["arguments"]):
@@ -190,7 +196,7 @@ def _get_requests(sample: Row, log_name: str) -> list[Request]:
 
 
 def _list_values(value: Any) -> list[Any]:
-    """Return the members of a list, or the values of an object; [] for anything else, such as a text."""
+    """Return the members of a list, or the values of an object; an empty list for any other value."""
     if isinstance(value, Mapping):
         return list(value.values())
     if isinstance(value, list):
@@ -201,25 +207,25 @@ def _list_values(value: Any) -> list[Any]:
 def _find_common_kind(
     samples: Sequence[Row], requests: Sequence[list[Request]], log_name: str
 ) -> str:
-    """Return the kind of the samples of a file, which all have to be of one task.
+    """Return whether the samples of a file have generated answers, or log-likelihoods of choices.
 
     Args:
-        samples: The samples.
-        requests: The requests of each sample.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples.
+        requests: (N,) lists of the requests of each sample.
+        log_name: Name of the file, for error messages.
 
     Returns:
         `GENERATED` or `SCORED`.
 
     Raises:
-        ValueError: If samples are of different kinds.
+        ValueError: If some samples have generated answers, and others have log-likelihoods.
     """
     kinds = []
     names = []
     for sample, sample_requests in zip(samples, requests, strict=True):
         kinds.append(_find_kind(sample, sample_requests, log_name))
         names.append(sample["doc_id"])
-    # A group of tasks has a file for each of them, so that the first sample shows the kind.
+    # A file has the samples of one task, which should all be like the first one.
     common_kind = kinds[0]
     check_all(
         kinds,
@@ -235,16 +241,16 @@ def _find_kind(sample: Row, requests: Sequence[Request], log_name: str) -> str:
     """Return whether a sample has log-likelihoods of choices (`SCORED`) or an answer (`GENERATED`).
 
     Args:
-        sample: The sample.
-        requests: Its requests.
-        log_name: Name of the file, for errors.
+        sample: The sample, with its responses in `filtered_resps`.
+        requests: Its requests: [prompt, options] for a generation, or [context, continuation].
+        log_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If it has neither.
     """
     if all(map(_is_generation, requests)):
         return GENERATED
-    # Log-likelihoods have a response for each of two requests or more.
+    # For log-likelihoods, there are at least two requests, with a response each.
     answers = sample["filtered_resps"]
     has_answers = isinstance(answers, list) and len(answers) == len(requests) > 1
     if has_answers and all(map(_is_pair_of_texts, requests)):
@@ -254,7 +260,7 @@ def _find_kind(sample: Row, requests: Sequence[Request], log_name: str) -> str:
 
 
 def _is_generation(request: Request) -> bool:
-    # The second argument of a generation has its options.
+    # The second argument of a generation is an object of options, such as {"until": ["\n"]}.
     return len(request) > 1 and isinstance(request[1], dict)
 
 
@@ -270,24 +276,24 @@ def _make_error(expected: str, log_name: str, sample: Row, value: Any) -> ValueE
 
 
 def _get_ids(samples: Sequence[Row], documents: Sequence[Row], log_name: str) -> Sequence[str]:
-    """Return the ids of samples: those of the documents if all are distinct, or else their numbers.
+    """Return the ids of the documents of samples if they are distinct, or else the numbers of the samples.
 
     Ids of documents are preferred, because they are the same in other logs of the same data.
 
     Args:
-        samples: The samples.
-        documents: The document of each sample.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples, with their numbers in `doc_id`.
+        documents: (N,) documents of the samples, perhaps with an `id`.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If numbers repeat.
+        ValueError: If the numbers are needed, and repeat.
     """
     ids = []
     for document in documents:
         document_id = document.get("id")
         if isinstance(document_id, (str, int)):
             ids.append(document_id)
-    # Ids that repeat, or that some documents lack, name no items.
+    # There are fewer distinct ids than documents if ids repeat, or if a document has none.
     if len(set(ids)) == len(documents):
         return list(map(str, ids))
     numbers = [sample["doc_id"] for sample in samples]
@@ -295,7 +301,7 @@ def _get_ids(samples: Sequence[Row], documents: Sequence[Row], log_name: str) ->
 
 
 def _get_innermost(value: Any) -> Any:
-    """Return the first element of nested lists."""
+    """Return the first value that is not a list in nested lists, such as "B" in [["B"]]."""
     while isinstance(value, list) and value:
         value = value[0]
     return value
@@ -307,39 +313,42 @@ def _get_innermost(value: Any) -> Any:
 def _make_generated_columns(
     samples: Sequence[Row], requests: Sequence[list[Request]]
 ) -> LogColumns:
-    """Return the columns of generated answers: texts, answers, targets and correctness.
+    """Return the columns of generated answers: `text` (the prompt), `answer`, `target` and `correct`.
+
+    Further columns report answers that are missing, if there are any.
 
     Args:
-        samples: The samples. The raw response says how it ended, the filtered one what the answer is.
-        requests: The requests of each sample.
+        samples: (N,) samples. `resps` is the whole response, which shows whether it was truncated or
+            refused, and `filtered_resps` is the answer that the filter extracted from it.
+        requests: (N,) lists of the requests of each sample, such as [["Sky?", {"until": ["."]}]]. The
+            first request contains the prompt.
     """
-    replies = []
-    texts = []
+    prompts = []
     answers = []
     targets = []
-    metrics = []
-    is_unread = []
     for sample, sample_requests in zip(samples, requests, strict=True):
-        replies.append(Reply.parse(_get_text(sample["resps"])))
-        answer = _get_text(sample["filtered_resps"])
-        answers.append(answer)
-        is_unread.append(answer.strip() in NO_FILTERED_ANSWER)
-        # The first argument of a request is the prompt.
-        texts.append(str(sample_requests[0][0]))
+        prompt, *_ = sample_requests[0]
+        prompts.append(str(prompt))
+        answers.append(_get_first_text(sample["filtered_resps"]))
         targets.append(str(sample["target"]))
+
+    replies = [Reply.parse(_get_first_text(sample["resps"])) for sample in samples]
+    is_unread = [answer.strip() in NO_FILTERED_ANSWER for answer in answers]
+    missing_answers = find_missing_answers(replies, is_unread)
+    columns = make_answer_columns(prompts, answers, targets, missing_answers)
+
+    # A sample has its metrics next to other fields. Only metrics of correctness are of use here.
+    metrics = []
+    for sample in samples:
         metrics.append({name: sample[name] for name in METRICS if name in sample})
-    lacks = find_lacks(replies, is_unread)
-    columns = make_answer_columns(texts, answers, targets, lacks)
     columns.update(find_correct(metrics))
     return columns
 
 
-def _get_text(answers: Any) -> str:
-    """Return the first of the answers to a request; "" if it is no text."""
-    answer = _get_innermost(answers)
-    if not isinstance(answer, str):
-        return ""
-    return answer
+def _get_first_text(responses: Any) -> str:
+    """Return the first string in nested lists of responses; "" if the first value is not a string."""
+    response = _get_innermost(responses)
+    return response if isinstance(response, str) else ""
 
 
 # ---------------------------------------------------------------------------------- choices
@@ -351,12 +360,12 @@ def _make_scored_columns(
     """Return the columns of log-likelihoods of choices, or of classes if all items have the same choices.
 
     Args:
-        samples: The samples.
-        requests: The requests of each sample.
-        log_name: Name of the file, for errors.
+        samples: (N,) samples.
+        requests: (N,) lists of the requests of each sample: [context, continuation] for each choice.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If a log-likelihood is missing, or a target is not one choice.
+        ValueError: If a log-likelihood is missing, or if a target does not identify one choice.
     """
     items = []
     labels = []
@@ -368,13 +377,13 @@ def _make_scored_columns(
     are_shared = len(items) > 1 and all(item.choices == first_choices for item in items)
     are_letters = are_shared and all(map(LETTER_PATTERN.fullmatch, first_choices))
     are_distinct = len(set(first_choices)) == len(first_choices)
-    # The same words after every prompt are names of classes, unless they are letters of choices.
+    # The same words in all items are classes, unless they are the letters of different choices.
     if are_shared and are_distinct and not are_letters:
         return _make_class_columns(items, labels)
     columns: LogColumns = {"prompt": [], "choices": [], "label": labels, "logits": []}
     for sample, item in zip(samples, items, strict=True):
         choices = item.choices
-        # The document may have the texts behind the letters.
+        # Letters are replaced by the texts to which they refer, if the document has them.
         if are_letters:
             choices = _get_document_choices(sample["doc"], len(choices)) or choices
         columns["prompt"].append(item.prompt)
@@ -390,13 +399,13 @@ def _make_scored_columns(
 def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -> _Scored:
     """Return the prompt, the choices and the scores of a sample.
 
-    Usually the prompt is followed by one choice in each request. For a sentence with a gap, the
-    choices are in the contexts, and what follows the gap is the same.
+    Usually, all requests have the prompt as their context, and a choice as their continuation. For a
+    sentence with a gap, each context ends in a choice, and all continuations are the rest of the sentence.
 
     Args:
-        sample: The sample.
+        sample: The sample, with the log-likelihoods in `filtered_resps`.
         requests: Its requests, each with a context and a continuation.
-        log_name: Name of the file, for errors.
+        log_name: Name of the file, for error messages.
 
     Raises:
         ValueError: If a log-likelihood is missing.
@@ -407,17 +416,19 @@ def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -
     n_choices = _count_choices(requests)
     contexts = []
     continuations = []
+    texts = []
     for context, continuation in requests[:n_choices]:
         contexts.append(context)
         continuations.append(continuation)
-    # The space before a continuation is no part of the choice.
-    texts = [continuation.removeprefix(" ") for continuation in continuations]
+        # The space in front of a continuation is not a part of the choice, or of the prompt.
+        texts.append(continuation.removeprefix(" "))
     has_gap = len(set(continuations)) == 1 and len(set(contexts)) > 1
-    prompt = contexts[0]
-    choices = texts
     if has_gap:
         prompt = texts[0]
         choices = contexts
+    else:
+        prompt = contexts[0]
+        choices = texts
     return _Scored(
         prompt=prompt,
         choices=choices,
@@ -428,11 +439,11 @@ def _make_scored_item(sample: Row, requests: Sequence[Request], log_name: str) -
 
 
 def _count_choices(requests: Sequence[Request]) -> int:
-    """Return the number of choices of a sample, which may be requested with and without the prompt.
+    """Return the number of choices of a sample: half the number of requests if the second half has no prompt.
 
     Args:
-        requests: The requests, each with a context and a continuation. Requests without the prompt have
-            an empty context, and form the second half.
+        requests: The requests, each with a context and a continuation. The harness may request every
+            choice a second time, with an empty context instead of the prompt.
     """
     half = len(requests) // 2
     second_contexts = [context for context, _ in requests[half:]]
@@ -443,11 +454,11 @@ def _count_choices(requests: Sequence[Request]) -> int:
 
 
 def _make_class_columns(items: Sequence[_Scored], labels: Sequence[int]) -> LogColumns:
-    """Return the columns `text` and `label`, and one of scores for each class, "logit_CLASS".
+    """Return the columns `text`, `label` (a class name), and a column `logit_CLASS` of scores for each class.
 
     Args:
-        items: The items, which all have the same choices.
-        labels: The position of the correct choice of each item.
+        items: (N,) items, which all have the same choices: the classes.
+        labels: (N,) positions of the correct choices.
     """
     names = items[0].choices
     columns: LogColumns = {"text": [], "label": []}
@@ -470,16 +481,16 @@ def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
     """Return the texts of the choices in a document, for samples whose choices are letters.
 
     Args:
-        document: The document, with {"choices": […]} or {"choices": {"text": […]}}.
-        n_choices: The number of choices.
+        document: The document, which may contain {"choices": […]} or {"choices": {"text": […]}}.
+        n_choices: The number of letters.
 
     Returns:
-        The texts; None if the document has none, or as many as there are letters are not there.
+        The texts; None if the document has no texts of choices, or not as many as there are letters.
     """
     texts = get_inner(document, "choices", "text") or get_inner(document, "choices")
     if not isinstance(texts, list) or len(texts) != n_choices:
         return None
-    # Numbers would be read as positions.
+    # Numbers are positions rather than texts.
     if not all(isinstance(text, str) for text in texts):
         return None
     return texts
@@ -488,19 +499,19 @@ def _get_document_choices(document: Any, n_choices: int) -> list[str] | None:
 def _parse_log_likelihood(answer: Any, sample: Row, log_name: str) -> float:
     """Return the log-likelihood in a response such as [["-1.5", "False"]].
 
-    The second value says whether the choice is the likeliest continuation.
+    The second value shows whether the choice is the likeliest continuation, and is not needed.
 
     Args:
         answer: The response to a request.
-        sample: The sample, for errors.
-        log_name: Name of the file, for errors.
+        sample: The sample, for error messages.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If there is no number.
+        ValueError: If the response contains no number, or if there are several responses.
     """
     value = answer
     while isinstance(value, list) and value:
-        # Several lists are several responses, of which none can be selected.
+        # Several lists are several responses. The conversion to a number then fails.
         if len(value) > 1 and isinstance(value[0], list):
             break
         value = value[0]
@@ -517,12 +528,12 @@ def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
     """Return the position of the correct choice of a sample.
 
     Args:
-        sample: The sample, with its target and the accuracy.
-        item: Its choices and scores.
-        log_name: Name of the file, for errors.
+        sample: The sample, with its `target`, and the accuracy of the harness in `acc`.
+        item: The choices and scores of the sample.
+        log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If the target is not one choice.
+        ValueError: If the target does not identify one choice.
     """
     target = str(sample["target"]).strip()
     if item.is_in_prompt:
@@ -536,13 +547,18 @@ def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
 
 
 def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None:
-    """Return the position of the choice that a target names by its number or its text; None for none.
+    """Return the position of the choice that a target identifies by its number or its text.
+
+    If choices are numbers, a target such as "2" may be both the number of a choice and the text of
+    another one. The accuracy of the harness then shows which of the two is correct.
 
     Args:
-        target: The target.
-        sample: The sample. If the choices are numbers themselves, the target may be either; the
-            accuracy shows which of the two the harness takes for correct.
-        item: Its choices and scores.
+        target: The target as a string.
+        sample: The sample, with the accuracy of the harness in `acc`: 1 if the likeliest choice is correct.
+        item: The choices and scores of the sample.
+
+    Returns:
+        The position; None if the target is neither the number nor the text of one choice.
     """
     candidates = []
     if target.isdecimal() and int(target) < len(item.choices):
@@ -550,31 +566,31 @@ def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None
     texts = [text.strip() for text in item.choices]
     if texts.count(target) == 1:
         candidates.append(texts.index(target))
-    pick = item.logits.index(max(item.logits))
-    # The candidate that explains the accuracy is meant.
-    for candidate in candidates:
-        if sample.get("acc") == float(candidate == pick):
-            return candidate
     if not candidates:
         return None
+    likeliest = item.logits.index(max(item.logits))
+    for candidate in candidates:
+        expected_accuracy = float(candidate == likeliest)
+        if sample.get("acc") == expected_accuracy:
+            return candidate
     return candidates[0]
 
 
 def _find_label_by_metric(sample: Row, item: _Scored) -> int | None:
-    """Return the position of the correct one of two choices by the accuracy of the harness.
+    """Return the position of the correct one of two choices, by the accuracy of the harness.
 
     Args:
-        sample: The sample, whose target is the text after the gap, and no choice.
-        item: Its choices and scores.
+        sample: The sample, with the accuracy in `acc`. Its target is the text after a gap, and therefore
+            does not identify the correct choice.
+        item: The choices and scores of the sample.
 
     Returns:
-        The likelier choice if the accuracy is 1, and the other one if it is 0; None without these.
+        The likelier choice if the accuracy is 1, and the other one if it is 0. None if the accuracy is
+        neither, or if there are not two choices.
     """
     accuracy = sample.get("acc")
     if len(item.choices) != 2 or accuracy not in (0, 1):
         return None
-    # The harness picks the likelier choice.
-    pick = int(item.logits[1] > item.logits[0])
-    if accuracy == 0:
-        return 1 - pick
-    return pick
+    # The harness predicts the likelier choice.
+    prediction = int(item.logits[1] > item.logits[0])
+    return prediction if accuracy == 1 else 1 - prediction

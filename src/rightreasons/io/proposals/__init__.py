@@ -1,1 +1,1 @@
-"""What a column means if no heading says it: relations between columns, and the choices of items."""
+"""Roles of columns that no heading identifies, from their cells: labels, answers, scores, and choices."""

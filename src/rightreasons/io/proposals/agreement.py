@@ -1,4 +1,4 @@
-"""Columns that belong together by their cells: classes that agree, and scores that add up to 1.
+"""Columns that are related by their cells: classes that agree, and scores that add up to 1.
 
 `measure_agreement` compares two columns of classes, `find_complementary_columns` finds scores with a column per class.
 """
@@ -24,22 +24,22 @@ from rightreasons.io.score_cells import MAX_SUM_ERROR
 
 MIN_AGREEMENT_Z = 4.0
 MIN_KAPPA = 0.4
-"""Two columns of one set of classes are labels and answers if they agree more often than by chance, by both measures."""
+"""Minimum z-score and minimum Cohen's kappa of the agreement of two columns that are labels and answers."""
 
 
 def have_same_values(cells: Sequence[Any], other_cells: Sequence[Any]) -> bool:
-    """Return whether two columns share at least half of the values of the one that has fewer.
+    """Return whether two columns share at least half of the distinct values of the one with fewer.
 
     Labels and predictions do, even if a model never predicts some of the classes.
 
     Args:
         cells: The cells of one column.
-        other_cells: The cells of the other column, which may have another number of rows.
+        other_cells: The cells of the other column, whose number of rows may differ.
     """
     values = _list_distinct(cells)
     other_values = _list_distinct(other_cells)
     n_shared = len(values & other_values)
-    # Empty columns share nothing.
+    # Of an empty column, no value is shared: 0 is less than 1.
     n_fewer = max(1, min(len(values), len(other_values)))
     return 2 * n_shared >= n_fewer
 
@@ -50,13 +50,13 @@ def measure_agreement(
     """Return the share of rows in which two columns of classes agree, if this is more than chance.
 
     Args:
-        cells: The cells of one column.
-        other_cells: The cells of the other column.
-        min_kappa: Cohen's kappa below which two columns may mean different things.
+        cells: (n,) cells of one column.
+        other_cells: (n,) cells of the other column.
+        min_kappa: Minimum of Cohen's kappa.
 
     Returns:
-        The share; None if the columns have different classes, if they are equal throughout, or if they
-        agree no more often than by chance, according to Cohen's kappa and to a z-test.
+        The share; None if the columns have different classes, if they are equal in all rows, if Cohen's
+        kappa is too small, or if a z-test finds no more agreement than by chance.
 
     Example:
         >>> measure_agreement(["a", "b", "c", "a"] * 6, ["a", "b", "c", "b"] * 6)
@@ -70,14 +70,14 @@ def measure_agreement(
     n_equal = sum(map(operator.eq, values, other_values))
     share = n_equal / n_rows
     chance = _measure_chance(values, other_values)
-    # Equal columns are copies, and a single class agrees with itself.
+    # Columns that always agree are copies, or have only one class.
     if share == 1 or chance == 1:
         return None
     excess = share - chance
     # Cohen's kappa is excess / (1 - chance).
     if excess < min_kappa * (1 - chance):
         return None
-    # A few rows may agree often by accident: the excess is compared with its standard error.
+    # A few rows may agree by accident, so the excess is compared with its standard error.
     variance = chance * (1 - chance) / n_rows
     if excess < MIN_AGREEMENT_Z * np.sqrt(variance):
         return None
@@ -87,11 +87,11 @@ def measure_agreement(
 def find_agreeing_columns(contents: Contents, label: str, candidates: Sequence[str]) -> list[str]:
     """Return the columns that may be the answers of systems, or of annotators, to labeled items.
 
-    They hold the values of the labels, and at least one of them agrees with the labels more often than
-    by chance. The others count as well then: a poor system agrees by chance.
+    They have the values of the labels, and at least one agrees with the labels more often than by chance.
+    Others are included even if they agree only by chance, because they may be answers of a poor system.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         label: The column of labels.
         candidates: Columns without a role.
 
@@ -103,7 +103,7 @@ def find_agreeing_columns(contents: Contents, label: str, candidates: Sequence[s
         ['x']
     """
     labels = contents.get_cells(label)
-    # Two columns of flags share their values whatever they mean.
+    # Any two columns of flags have the same values, 0 and 1.
     if len(_list_distinct(labels)) < 3 and contents[label].kind != "text":
         return []
     columns = []
@@ -124,6 +124,10 @@ def _measure_chance(values: Sequence[str], other_values: Sequence[str]) -> float
     """Return the expected share of agreeing rows if two columns were independent.
 
     This is the chance term of Cohen's kappa: the sum over values of the product of their shares.
+
+    Args:
+        values: (n,) values of one column.
+        other_values: (n,) values of the other column.
     """
     counts = Counter(values)
     other_counts = Counter(other_values)
@@ -135,19 +139,19 @@ def _measure_chance(values: Sequence[str], other_values: Sequence[str]) -> float
 
 
 def _list_distinct(cells: Sequence[Any]) -> set[str]:
-    """Return the values of a column as they are compared, without empty cells."""
+    """Return the distinct values of a column in the form in which they are compared, without empty cells."""
     return set(map(make_key, itertools.filterfalse(is_empty, cells)))
 
 
 def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
-    """Return the columns of 0 and 1, if exactly one of them is 1 in each row: a one-hot encoded label.
+    """Return the columns of a one-hot encoded label: columns of 0 and 1, exactly one of which is 1 in each row.
 
     Args:
-        contents: Summaries of the cells of each column.
-        names: The columns to look at.
+        contents: Column -> the summary of its cells.
+        names: The columns to consider.
 
     Returns:
-        All columns of 0 and 1; [] if some row has no 1 in them, or several.
+        All columns of 0 and 1; an empty list if a row has no 1 in these columns, or several.
 
     Example:
         >>> rows = {"joy": [1, 0, 0] * 4, "fear": [0, 1, 1] * 4, "n": [3, 4, 5] * 4}
@@ -163,7 +167,7 @@ def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
         if np.isin(numbers, (0, 1)).all():
             marks_by_name[name] = numbers
     sums = np.sum(list(marks_by_name.values()), axis=0)
-    # A single column of flags has rows with 0, or is constant.
+    # This also excludes a single column of flags, which has rows with 0.
     if not (sums == 1).all():
         return []
     return list(marks_by_name)
@@ -173,11 +177,11 @@ def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list
     """Return the groups of neighboring columns that add up to 1 in every row, as class scores do.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         names: The columns, in the order of the table.
 
     Returns:
-        The columns of each group; a column is in one group at most.
+        The columns of each group. Groups have no columns in common.
 
     Example:
         >>> shares = [0.1, 0.35, 0.5, 0.8] * 3
@@ -198,24 +202,27 @@ def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list
 
 
 def _find_complementary_start(contents: Contents, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the fewest first columns whose numbers add up to 1 in nearly every row; () if none do.
+    """Return the smallest number of leading columns, two or more, that add up to 1 in nearly every row.
 
     Args:
-        contents: Summaries of the cells of each column.
-        names: The columns; the group starts with the first one and has at least two.
+        contents: Column -> the summary of its cells.
+        names: The columns, in the order of the table.
+
+    Returns:
+        The columns; empty if no number of leading columns adds up to 1.
     """
     total: NDArray[np.float64] | None = None
     for position, name in enumerate(names):
         content = contents[name]
         numbers = content.numbers
-        # One-hot labels add up to 1 as well, so that flags are excluded.
+        # Columns of 0 and 1 are excluded, because one-hot labels add up to 1 as well.
         if numbers is None or not content.has_fractions:
             return ()
         if np.isnan(numbers).any():
             return ()
         total = numbers if total is None else total + numbers
-        # A few rows of most files are broken.
-        is_one = np.abs(total - 1) <= MAX_SUM_ERROR
-        if position > 0 and is_one.mean() >= MIN_SHARE_OF_SUMS:
+        # A few rows of a file may have faults.
+        has_unit_sum = np.abs(total - 1) <= MAX_SUM_ERROR
+        if position > 0 and has_unit_sum.mean() >= MIN_SHARE_OF_SUMS:
             return tuple(names[: position + 1])
     return ()

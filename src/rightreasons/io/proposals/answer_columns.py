@@ -12,11 +12,11 @@ from rightreasons.io.proposals.agreement import find_agreeing_columns
 from rightreasons.io.row_checks import RowTable
 
 MAX_ANSWER_COLUMNS = 5
-"""Number of columns whose agreement is shown."""
+"""Maximum number of columns whose agreement with the labels is displayed."""
 
 
 def describe_answer_columns(table: RowTable) -> str:
-    """Describe the unused columns that agree with the labels, as answers of further systems do.
+    """Return a sentence on unused columns that agree with the labels, as answers of other systems do.
 
     Args:
         table: The rows of a table, and the roles of its columns.
@@ -46,7 +46,7 @@ annotator do. Read these answers with `correct_column`, as in '{{ bert == gold }
     columns = [name for name in agreeing if name != answer]
     if not columns:
         return ""
-    # A leaderboard may have dozens of systems, of which only the first ones are shown.
+    # The table of a leaderboard may have dozens of systems.
     displayed = columns[:MAX_ANSWER_COLUMNS]
     names = format_list(list(map(repr, displayed)))
     shares = []
@@ -68,16 +68,14 @@ annotator do. Read these answers with `correct_column`, as in '{{ bert == gold }
 
 
 def describe_confidence_columns(table: RowTable) -> str:
-    """Describe the only column of fractions if the labels may say which answers are correct.
-
-    The column may then be the confidence in these answers.
+    """Return a sentence on a column that may be the confidence in answers, with labels as their correctness.
 
     Args:
-        table: The rows of a table whose labels have no usual heading.
+        table: The rows of a table whose labels have no usual heading, so that they may be correctness.
 
     Returns:
-        A sentence with the column and the options that read it; "" unless there are two label values
-        and one column of fractions.
+        A sentence with the column and the options that read it; "" unless the labels have two values and
+        exactly one column contains fractions.
 
     Example:
         >>> import datasets
@@ -106,9 +104,14 @@ correct, name the columns with `confidence_column` and `correct_column`."
 
 
 def _measure_share(contents: Contents, name: str, label: str) -> float:
-    """Return the share of sampled rows in which two columns hold the same value.
+    """Return the share of sampled rows in which two columns have the same value.
 
-    Values are compared as texts without regard to case, so that 1 equals 1.0 and Yes equals yes.
+    The case of letters and the type of numbers do not matter: "Yes" equals "yes", and 1 equals "1.0".
+
+    Args:
+        contents: Column -> the summary of its cells.
+        name: One column.
+        label: The other column.
     """
     keys = list(map(make_key, contents.get_cells(name)))
     label_keys = list(map(make_key, contents.get_cells(label)))

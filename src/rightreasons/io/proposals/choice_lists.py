@@ -1,7 +1,7 @@
-"""The forms in which one column holds the choices of its items, and the expressions that read them.
+"""Readers of one column with all choices of each item, which also return the expression that reads them.
 
-The choices of an item are a list of texts, of lists of one text, or of objects; an object with a text per choice; or one
-text with a separator between them. `read_lists` and `list_split_texts` return them as `ChoiceLists`.
+The choices of an item may be a list of texts, of lists of one text, or of objects; an object with a text per choice; or
+one text with separators. `read_lists` and `list_split_texts` return them as `ChoiceLists`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rightreasons.io.cells import drop_missing
 from rightreasons.io.columns import quote_column, write_expression
 
 MIN_SHARE_OF_SPLIT_ROWS = 0.95
-"""Share of rows with a separator: an item may have a single choice by mistake."""
+"""Minimum share of rows with a separator: an item may have a single choice by mistake."""
 
 _SIGN = re.compile(r"([^\w\s])\1*|\n+")
-"""One sign, perhaps several times, or new lines."""
+"""Matches a sign, which may be repeated ("//"), or new lines."""
 
 Pointer = Literal["any", "complete", "name"]
-"""What may say which choice is right: its name, text or position; a position only if each of a fixed number of choices
-is right somewhere; or its name and its text alone."""
+"""Values of another column that may identify the correct choice: "any" for its name, text or position; "name" for its
+name or text only; "complete" for a position only if the number of choices is fixed and each position occurs."""
 
 Texts = Sequence[Sequence[str]]
 """The texts of the choices of each row."""
@@ -36,18 +36,18 @@ Texts = Sequence[Sequence[str]]
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceLists:
-    """A column of choices.
+    """The choices in a column, in a sample of n rows.
 
     Attributes:
-        column: The column.
-        expression: The column, or the expression that makes lists of texts of it.
-        texts: The texts of the choices of each sampled row.
-        marks: The names by which the cells call the choices of each row; () without any.
-        marks_expression: The expression of these names, without brackets, if the reader does not know them; ""
-            otherwise.
-        label: The expression of the right choice if the cells mark it; "" otherwise.
-        positions: The position of the right choice of each row if the cells mark it; () otherwise.
-        pointer: What may say which choice is right.
+        column: The column; "" if the choices are in several columns.
+        expression: The column, or the expression that makes lists of texts from it.
+        texts: (n,) lists of the texts of the choices.
+        marks: (n,) lists of names such as "A" that the cells give to the choices; empty if there are none.
+        marks_expression: The expression of these names, without braces; "" if the reader of choices needs no
+            expression.
+        label: The expression of the correct choice if the cells mark it; "" otherwise.
+        positions: (n,) positions of the correct choices if the cells mark them; empty otherwise.
+        pointer: The values of another column that may identify the correct choice.
     """
 
     column: str
@@ -66,8 +66,8 @@ class ChoiceLists:
         return np.array(sizes, dtype=np.int64)
 
     def contains(self, name: str) -> bool:
-        """Return whether a name is that of the column, or of a field in it."""
-        # Columns of choices without a list have no name.
+        """Return whether a name is that of the column, or of a field of the objects in it ("choices.text")."""
+        # Choices in several columns have no common name.
         if not self.column:
             return False
         return f"{name}.".startswith(f"{self.column}.")
@@ -78,10 +78,11 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
     Args:
         column: The name of the column.
-        cells: Lists of texts, of lists of one text, or of objects; or objects with a text per choice.
+        cells: (n,) lists of texts, of lists of one text, or of objects; or objects with a text per choice.
 
     Returns:
-        The texts of the choices, with the expression that reads them; None for other cells.
+        The texts of the choices, with the expression that reads them; None if a cell has another format,
+        or is empty.
 
     Example:
         >>> read_lists("options", [{"blue": 1, "red": 0}]).texts
@@ -89,7 +90,6 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
         >>> read_lists("options", [[["blue"], ["red"]]]).expression
         "{{ options | map('first') | list }}"
     """
-    # A row without choices makes it another kind of column.
     if not all(cells):
         return None
     cell_types = set(map(type, cells))
@@ -110,7 +110,8 @@ def read_lists(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def _read_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Read choices that are an object per row, in the first form that fits all rows; None for none."""
+    """Read choices that are an object per row, in the first format that fits all rows; None if none fits."""
+    # The order matters: objects with the keys A and B have the same keys in all rows as well.
     readers = (_read_lettered_objects, _read_marked_objects, _read_named_objects)
     for read_objects in readers:
         lists = read_objects(column, cells)
@@ -123,7 +124,12 @@ def _read_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceList
 
 
 def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Read objects such as {"A": "Yes", "B": "No"}; None if the keys are not A, B, C and so on."""
+    """Read objects such as {"A": "Yes", "B": "No"}; None if the keys are not A, B, C and so on.
+
+    Args:
+        column: The name of the column.
+        cells: (n,) objects.
+    """
     marks = []
     texts = []
     for cell in cells:
@@ -140,9 +146,13 @@ def _read_lettered_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> C
 
 
 def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Read objects whose keys are the choices, and that mark the right one, as in {"yes": 1, "no": 0}.
+    """Read objects whose keys are the choices, with 1 for the correct one, such as {"yes": 1, "no": 0}.
 
-    The tasks of BIG-bench have this form. None if a row does not mark exactly one choice.
+    The tasks of BIG-bench have this format. The result is None if a row does not mark exactly one choice.
+
+    Args:
+        column: The name of the column.
+        cells: (n,) objects.
     """
     texts = []
     positions = []
@@ -164,7 +174,14 @@ def _read_marked_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Cho
 
 
 def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> ChoiceLists | None:
-    """Read objects with the same keys in all rows, such as {"1": "Yes", "2": "No"}; None for others."""
+    """Read objects of texts with the same keys in all rows, such as {"1": "Yes", "2": "No"}.
+
+    The result is None if the keys differ between rows, or if a value is not a string.
+
+    Args:
+        column: The name of the column.
+        cells: (n,) objects.
+    """
     marks = list(cells[0])
     texts = []
     for cell in cells:
@@ -179,8 +196,8 @@ def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Choi
         texts=texts,
         marks=[marks] * len(cells),
         marks_expression=f"{term}.keys() | list",
-        # Such an object may also be a record of several fields, next to which a number is rarely a
-        # position. Only a name or a text may therefore say which choice is right.
+        # Such an object may also be a record of several fields, and a number in another column is rarely
+        # a position in it. Therefore only a name or a text may identify the correct choice.
         pointer="name",
     )
 
@@ -191,15 +208,15 @@ def _read_named_objects(column: str, cells: Sequence[Mapping[str, Any]]) -> Choi
 def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     """Read lists of objects such as {"id": "A", "text": "No", "correct": true}.
 
-    One field has the texts. A field of flags marks the right choice, or else a second field of texts
-    names the choices.
+    One field has the texts. A field of flags marks the correct choice; without one, a second field of
+    strings has the names of the choices.
 
     Args:
         column: The name of the column.
-        cells: A list of objects per row.
+        cells: (n,) lists of objects.
 
     Returns:
-        The choices; None if more than one field may hold the texts or the flags.
+        The choices; None if several fields may be the texts, or the flags.
     """
     texts_by_field = {}
     flags_by_field = {}
@@ -213,7 +230,7 @@ def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
     if not text_fields or len(flags_by_field) > 1:
         return None
     text_field = text_fields[0]
-    # The reader of choices knows the usual name "text"; another name needs an expression.
+    # The reader of choices needs no expression for a field "text".
     expression = column
     if text_field != "text":
         expression = _map_attribute(column, text_field)
@@ -224,12 +241,12 @@ def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
         label = _find_flag(column, flag_field)
         return dataclasses.replace(lists, label=label, positions=positions)
 
-    # Without flags, the other field of texts has to name the choices.
+    # Without flags, the second field of strings has the names of the choices.
     if len(text_fields) != 2:
         return None
     mark_field = text_fields[1]
     marks_expression = _map_attribute(column, mark_field).strip("{} ")
-    # The reader knows these two usual names as well.
+    # The reader of choices needs no expression for the fields "text" and "label".
     if text_field == "text" and mark_field == "label":
         marks_expression = ""
     return dataclasses.replace(
@@ -238,15 +255,15 @@ def _read_records(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def _rank_text_fields(texts_by_field: Mapping[str, Texts]) -> list[str]:
-    """Sort fields of texts, the texts of choices first, their names ("A", "B") last.
+    """Sort fields of strings by how likely they are the texts of choices, and not their names ("A", "B").
 
-    Names repeat from row to row, texts do not, so that the field with the most distinct lists wins.
+    Names repeat from row to row, but texts do not, so that the field with the most distinct lists is first.
 
     Args:
-        texts_by_field: Field -> its value for each choice of each row.
+        texts_by_field: Field -> (n,) lists of its values for the choices of each row.
 
     Returns:
-        The fields; [] if the first two have equally many distinct lists.
+        The fields; an empty list if the first two have equally many distinct lists.
     """
     n_lists_by_field = {}
     for field, rows in texts_by_field.items():
@@ -258,7 +275,7 @@ def _rank_text_fields(texts_by_field: Mapping[str, Texts]) -> list[str]:
 
 
 def _get_field(cells: Sequence[Any], field: str) -> list[list[Any]]:
-    """Return a field of the objects in each row; None for an object without it."""
+    """Return (n,) lists of the values of a field in lists of objects, with None for a missing value."""
     rows = []
     for cell in cells:
         rows.append([item.get(field) for item in cell])
@@ -270,24 +287,29 @@ def _are_texts(values: Iterable[Any]) -> bool:
 
 
 def _mark_one(values: Sequence[Any]) -> bool:
-    """Return whether values mark one of several: a single 1, or true, and 0 for all others."""
+    """Return whether values are flags that mark one of several: a single 1 (or True), and otherwise 0."""
     is_flag = all(value in (0, 1) for value in values)
     return is_flag and len(values) > 1 and sum(values) == 1
 
 
 def _map_attribute(column: str, field: str) -> str:
-    """Return the expression of the list of a field of objects."""
+    """Return the expression for the list of the values of a field in a list of objects."""
     return write_expression(f"{quote_column(column)} | map(attribute={field!r}) | list")
 
 
 def _find_flag(column: str, field: str) -> str:
-    """Return the expression of the position of the object whose flag is set."""
+    """Return the expression for the position of the object with a true flag in a list of objects."""
     flags = f"{quote_column(column)} | map(attribute={field!r}) | map('int') | list"
     return write_expression(f"({flags}).index(1)")
 
 
 def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
-    """Read lists with a list of one text per choice, such as [["No"], ["Yes"]]; None for others."""
+    """Read lists with a list of one text per choice, such as [["No"], ["Yes"]]; None if a cell differs.
+
+    Args:
+        column: The name of the column.
+        cells: (n,) lists.
+    """
     texts = []
     for cell in cells:
         row_texts = []
@@ -304,11 +326,11 @@ def _read_single_texts(column: str, cells: Sequence[Any]) -> ChoiceLists | None:
 
 
 def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]:
-    """Split texts such as "red / blue" into choices, once per separator that nearly all texts contain.
+    """Split texts such as "red / blue" into choices, by each separator that nearly all texts contain.
 
     Args:
         column: The name of the column.
-        cells: The texts; other cells have no separators.
+        cells: (n,) texts. If a cell is not a string, nothing is yielded.
 
     Yields:
         The choices of each row for one separator, the most frequent separator first.
@@ -321,7 +343,7 @@ def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]
         return
     counts = Counter(_list_separators(cells))
     for separator, count in counts.most_common():
-        # All further separators are rarer.
+        # The remaining separators are even rarer.
         if count < MIN_SHARE_OF_SPLIT_ROWS * len(cells):
             return
         texts = []
@@ -330,15 +352,18 @@ def list_split_texts(column: str, cells: Sequence[Any]) -> Iterator[ChoiceLists]
             texts.append([segment for segment in segments if segment])
         term = quote_column(column)
         expression = write_expression(f"{term}.split({separator!r}) | map('trim') | select | list")
-        # Sentences contain commas as well. A column of numbers or letters is therefore only taken for
-        # the right choices if it has as many values as there are choices.
+        # Sentences contain commas as well. Therefore, numbers or letters in another column only identify
+        # the correct choices if they have as many values as there are choices.
         yield ChoiceLists(column, expression, texts, pointer="complete")
 
 
 def _list_separators(cells: Iterable[str]) -> Iterator[str]:
-    """Yield the punctuation marks that may separate choices, each of them once per text.
+    """Yield the distinct punctuation marks of each text, which may separate choices.
 
-    A repeated mark ("//") is a separate separator, and empty lines count as line breaks.
+    A repeated mark ("//") differs from a single one, but several line breaks count as one.
+
+    Args:
+        cells: The texts.
     """
     for cell in cells:
         # A dictionary keeps the order of the text, unlike a set.
@@ -347,7 +372,8 @@ def _list_separators(cells: Iterable[str]) -> Iterator[str]:
             sign = match[0]
             if sign.startswith("\n"):
                 separators["\n"] = None
-            # Only punctuation and symbols: the pattern also matches the vowel signs of some scripts.
+            # The pattern also matches the vowel signs of some scripts. The Unicode categories of
+            # punctuation and symbols begin with P and S.
             elif unicodedata.category(sign[0])[0] in "PS":
                 separators[sign] = None
         yield from separators

@@ -1,8 +1,8 @@
-"""The question, the choices, and the right choice of items, if no heading says which columns hold them.
+"""The question, the choices, and the correct choice of items, chosen by cells if no heading identifies the columns.
 
-Choices are a column of lists of texts, or as many columns of texts as a column of marks such as 0, 1, 2 or A, B, C has
-values. The right one is named by the only column whose values number, name or repeat a choice of their row.
-`propose_choices` is the entry point. What it proposes is reported, because texts to compare look like choices.
+Choices are a column of lists of texts, or several columns of texts, as many as a column of marks such as 0, 1, 2 or A, B,
+C has values. The correct choice is in the only column whose values are all numbers, names or texts of choices of their
+row. `propose_choices` is the entry point. A warning reports its choice, because texts to compare look like choices.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from rightreasons.io.proposals.choice_lists import (
 )
 
 MIN_SHARE_OF_DISTINCT = 0.95
-"""Share of rows whose choices are all different: some items repeat one by mistake."""
+"""Minimum share of rows with distinct choices: some items repeat a choice by mistake."""
 
 MAX_SHARE_OF_POSITION = 0.9
-"""Share of rows with the right choice at one position: authors of questions vary it."""
+"""Maximum share of rows whose correct choices are at the same position, which authors of questions vary."""
 
 MAX_LENGTH_RATIO = 2
-"""How much longer one choice may be than another on average: right ones come at every position."""
+"""Maximum ratio of the mean lengths of two columns of choices, which contain correct ones alike."""
 
 MIN_LENGTH_P_VALUE = 0.01
-"""Two choices of an item are as often the longer one as chance allows; questions and answers are not."""
+"""Minimum p-value of the hypothesis that two columns of choices are equally often longer; answers and questions differ."""
 
 _LETTER = re.compile(r"^\(?[a-z]\s?[).:]\s*")
-"""The letter before a choice, as in "(b) yes"."""
+"""Matches the letter in front of a choice, as in "(b) yes"."""
 
 _CODE = re.compile(r"\S*(\d\S*[a-z]|[a-z]\S*\d|[/_])\S*", re.IGNORECASE)
-"""Ids and links: one sequence of letters with digits, slashes or underscores."""
+"""Matches ids and links: one sequence of letters with digits, slashes or underscores."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ChoiceProposal:
-    """The columns of items with choices, as their cells suggest them.
+    """The columns of items with choices that were chosen by their cells.
 
     Attributes:
         prompt: Columns of the question.
-        choices: One column, or expression, of lists, or a column per choice.
-        label: Column, or expression, of the right choice.
-        reason: A phrase that says why.
+        choices: One column, or expression, of lists of choices, or a column per choice.
+        label: Column, or expression, of the correct choice.
+        reason: A phrase with the reason.
     """
 
     prompt: tuple[str, ...]
@@ -63,7 +63,7 @@ class ChoiceProposal:
 
     @property
     def in_words(self) -> str:
-        """The sentence about the proposal."""
+        """A sentence that reports the columns, with the options that name others."""
         prompts = ", ".join(map(repr, self.prompt))
         choices = ", ".join(map(repr, self.choices))
         return (
@@ -75,15 +75,15 @@ class ChoiceProposal:
 
 
 def propose_choices(contents: Contents) -> ChoiceProposal | None:
-    """Propose the columns of the question, the choices and the right choice by their cells.
+    """Choose the columns of the question, the choices and the correct choice by their cells.
 
-    Choices are looked for as lists in one column, as texts with separators, and as a column per choice.
+    Choices may be lists in one column, texts with separators, or in a column per choice.
 
     Args:
-        contents: Summaries of the cells of each column, fields of objects included.
+        contents: Column, or field of objects -> the summary of its cells.
 
     Returns:
-        The proposal; None if no columns fit, or several.
+        The columns; None if no columns fit, or if several may be the same.
 
     Example:
         >>> from rightreasons.io.contents import describe_contents
@@ -99,7 +99,7 @@ def propose_choices(contents: Contents) -> ChoiceProposal | None:
     candidates = list(_iterate_lists(contents))
     if len(candidates) == 1:
         return _propose_lists(contents, candidates[0])
-    # Nothing says which of several lists holds the choices.
+    # None of several columns of lists is preferred.
     if candidates:
         return None
     proposal = _propose_split_texts(contents)
@@ -112,13 +112,17 @@ def propose_choices(contents: Contents) -> ChoiceProposal | None:
 
 
 def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
-    """Yield the choices of each column of lists, or of objects, that may hold them."""
+    """Yield the choices in each column of lists, or of objects, that may contain choices.
+
+    Args:
+        contents: Column, or field of objects -> the summary of its cells.
+    """
     accepted: list[ChoiceLists] = []
     for name in contents:
-        # A field of the objects in such a column ("choices.text") is no separate column of choices.
+        # A field of the objects in such a column ("choices.text") has the same choices.
         if any(lists.contains(name) for lists in accepted):
             continue
-        # Other kinds are texts, numbers and flags.
+        # Only these kinds of cells can be lists or objects.
         if contents[name].kind not in ("list", "mixed", "marks", "shares"):
             continue
         cells = list(map(parse_value, contents.get_cells(name)))
@@ -129,9 +133,12 @@ def _iterate_lists(contents: Contents) -> Iterator[ChoiceLists]:
 
 
 def _are_choices(lists: ChoiceLists) -> bool:
-    """Return whether the lists of a column may be choices: different texts, and others in each row.
+    """Return whether lists may be choices: each has distinct texts, and most rows have different lists.
 
     Lists that repeat from row to row are votes or classes.
+
+    Args:
+        lists: The choices of each row, with `texts` (n lists of strings) and `sizes` (n numbers of choices).
     """
     n_rows = len(lists.texts)
     if n_rows < MIN_ROWS:
@@ -142,19 +149,23 @@ def _are_choices(lists: ChoiceLists) -> bool:
     n_without_repeats = 0
     distinct_sets = set()
     for texts in lists.texts:
-        # As a set, the choices of one item are equal in any order.
+        # Sets of the same texts are equal in any order.
         choices = frozenset(texts)
         n_without_repeats += len(choices) == len(texts)
         distinct_sets.add(choices)
     if n_without_repeats < MIN_SHARE_OF_DISTINCT * n_rows:
         return False
+    # More than half of the lists have to be distinct.
     return 2 * len(distinct_sets) > n_rows
 
 
 def _has_constant_choice(lists: ChoiceLists) -> bool:
-    """Return whether the choice at some position is the same in all rows.
+    """Return whether the choice at any position is the same in all rows.
 
-    This is the case if texts of one template ("Question: … Answer: …") are split, which are no choices.
+    Such lists are the segments of texts with a template ("Question: … Answer: …"), and not choices.
+
+    Args:
+        lists: The choices of each row, with `texts` (n lists of strings) and `sizes` (n numbers of choices).
     """
     n_common = lists.sizes.min()
     for position in range(n_common):
@@ -165,15 +176,15 @@ def _has_constant_choice(lists: ChoiceLists) -> bool:
 
 
 def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | None:
-    """Propose items with these choices: the column of the right choice, and the columns of the question.
+    """Choose the column of the correct choice and the columns of the question, for choices in one column.
 
     Args:
-        contents: Summaries of the cells of each column.
-        lists: The choices of each row.
+        contents: Column -> the summary of its cells.
+        lists: The choices of each row, perhaps with marks of the correct ones.
 
     Returns:
-        The proposal; None if no column, or several, may say which choice is right, or no column holds
-        questions.
+        The columns; None if no column, or several, may identify the correct choice, or if no column is a
+        question.
     """
     label = lists.label
     reason = "marked among the choices"
@@ -197,13 +208,13 @@ def _propose_lists(contents: Contents, lists: ChoiceLists) -> ChoiceProposal | N
 
 
 def name_right_choice(contents: Contents, label: str, lists: ChoiceLists) -> str:
-    """Return the column, or the expression, by which the right choice can be read.
+    """Return the column, or the expression, from which the correct choice can be read.
 
-    A column of numbers, letters or texts is read as it is. Names of choices that only the data knows
-    need an expression that looks up their position.
+    The reader of choices needs no expression for numbers, letters and texts. For names that the data
+    gives to the choices, an expression looks up their position.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         label: The column whose values are choices of their rows.
         lists: The choices.
 
@@ -215,14 +226,18 @@ def name_right_choice(contents: Contents, label: str, lists: ChoiceLists) -> str
     if not lists.marks_expression or not _are_members(keys, lists.marks):
         return label
     term = quote_column(label)
-    # Names of choices are texts, also if they are digits.
+    # Names of choices are strings, even if they are digits.
     if not all(isinstance(cell, str) for cell in cells):
         term += " | string"
     return write_expression(f"({lists.marks_expression}).index({term})")
 
 
 def _propose_split_texts(contents: Contents) -> ChoiceProposal | None:
-    """Propose the only column of texts that a separator splits into choices; None if none or several fit."""
+    """Choose the only column of texts that a separator splits into choices; None if none fits, or several.
+
+    Args:
+        contents: Column -> the summary of its cells.
+    """
     candidates = []
     for name in contents:
         lists = find_split_texts(contents, name)
@@ -234,21 +249,21 @@ def _propose_split_texts(contents: Contents) -> ChoiceProposal | None:
 
 
 def find_split_texts(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
-    """Split the texts of a column into choices, if exactly one separator gives choices.
+    """Split the texts of a column into choices, if exactly one separator leads to choices.
 
-    A separator is accepted if some column says which of the segments is right: without such a column,
-    any sentence with commas would be a list of choices.
+    A separator is accepted if another column identifies the correct segment. Without this condition, any
+    sentence with commas would be a list of choices.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         name: The column of texts, such as "red | green | blue".
-        label: The column of the right choice; "" if it may be any.
+        label: The column of the correct choice; "" if it may be any column.
 
     Returns:
-        The choices; None if no separator fits, or several.
+        The choices; None if no separator fits, or if several do.
     """
     content = contents[name]
-    # Links and dates, which have separators between their parts, are excluded as codes.
+    # `has_distinct_texts` excludes links and dates, which have separators as well.
     if not content.has_distinct_texts or content.n_rows < MIN_ROWS:
         return None
     label_columns = [label]
@@ -268,12 +283,13 @@ def find_split_texts(contents: Contents, name: str, label: str = "") -> ChoiceLi
 
 
 def _varies_among(contents: Contents, label: str, lists: ChoiceLists) -> bool:
-    """Return whether a column names a choice in each row, and not mostly the one at the same position.
+    """Return whether a column identifies a choice in each row, at varying positions.
 
-    The class "yes" in front of "yes: it rains" is always the first segment, which is no choice.
+    For example, the class "yes" of the text "yes: it rains" is always the first segment at the separator
+    ":", so that the segments are not choices.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         label: The column.
         lists: The choices of each row.
     """
@@ -285,15 +301,15 @@ def _varies_among(contents: Contents, label: str, lists: ChoiceLists) -> bool:
 
 
 def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceLists | None:
-    """Read the choices from a column whose heading says that it holds them.
+    """Read the choices from a column whose heading shows that it contains choices.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         name: The column of lists, objects or texts with separators.
-        label: The column of the right choice; "" if no heading says which it is.
+        label: The column of the correct choice; "" if no heading identifies it.
 
     Returns:
-        The choices; None if their form is unknown.
+        The choices; None if their format is unknown.
     """
     values = list(map(parse_value, contents.get_cells(name)))
     lists = read_lists(name, values)
@@ -305,16 +321,17 @@ def find_choice_lists(contents: Contents, name: str, label: str = "") -> ChoiceL
 
 
 def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
-    """Return the only column that says which choice is right, if it is known where the choices are.
+    """Return the only column that identifies the correct choice, for known columns of choices.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         choices: A column of lists of choices, or a column per choice.
 
     Returns:
-        The column, or the expression that reads marks among the choices; "" if there is none, or several.
+        The column, or the expression that reads marks among the choices; "" if no column fits, or if several
+        do.
     """
-    # The choices may come from expressions, which have no cells to compare with.
+    # The cells of choices that are expressions are not known here.
     if not all(name in contents for name in choices):
         return ""
     columns = []
@@ -325,7 +342,7 @@ def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
     else:
         rows = []
         for cells in zip(*columns, strict=True):
-            # An item with fewer choices leaves the last columns empty.
+            # The last columns are empty for items with fewer choices.
             rows.append([cell for cell in cells if cell])
         lists = read_lists("", rows)
     if lists is None:
@@ -338,15 +355,16 @@ def propose_right_choice(contents: Contents, choices: Sequence[str]) -> str:
 def find_pointing_column(
     contents: Contents, lists: ChoiceLists, excluded: Sequence[str] = ()
 ) -> str:
-    """Return the only column whose values each name a choice of their row.
+    """Return the only column in which each value identifies a choice of its row.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         lists: The choices of each row.
         excluded: Columns to leave out, such as those of the choices.
 
     Returns:
-        The column; "" if there is none, or several: one of them may be a model's answer.
+        The column; "" if there is no such column, or if there are several, because one may be the answers
+        of a model.
     """
     columns = []
     for name in contents:
@@ -360,12 +378,13 @@ def find_pointing_column(
 
 
 def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
-    """Return whether each value of a column is the mark, text, number or letter of a choice of its row.
+    """Return whether each value of a column is the name, text, number or letter of a choice of its row.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         name: The column.
-        lists: The choices of each row.
+        lists: The choices of each row: their `texts`, their names (`marks`), their number (`sizes`), and
+            `pointer`, which shows whether numbers and letters may identify a choice.
     """
     content = contents[name]
     if content.n_values < 2 or content.kind not in ("text", "number"):
@@ -373,11 +392,12 @@ def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
     keys = list(map(make_key, contents.get_cells(name)))
     if _are_members(keys, lists.marks) or _are_members(keys, lists.texts):
         return True
+    # Numbers and letters do not identify choices that are fields of an object.
     if lists.pointer == "name":
         return False
     sizes = lists.sizes
-    # Numbers and letters may be about something else. If the choices are uncertain themselves, each of
-    # a fixed number of choices has to be right in some row.
+    # Numbers and letters may have another meaning. If it is uncertain that the lists are choices at all,
+    # their number has to be fixed, and each position has to occur.
     is_complete = sizes.min() == sizes.max() == content.n_values
     if lists.pointer == "complete" and not is_complete:
         return False
@@ -385,11 +405,11 @@ def _points_into(contents: Contents, name: str, lists: ChoiceLists) -> bool:
 
 
 def _are_members(keys: Sequence[str], names: Texts) -> bool:
-    """Return whether each key is one of the names in its row; False without names.
+    """Return whether each key is one of the names in its row; False if there are no names.
 
     Args:
-        keys: (N,) values in the form of `make_key`.
-        names: The names of the choices in each of the N rows, as they are written; () for none.
+        keys: (n,) values in the form in which they are compared; see `make_key`.
+        names: (n,) lists of the names, or texts, of choices in their original spelling; empty if there are none.
     """
     if not names:
         return False
@@ -404,8 +424,8 @@ def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     """Return whether each key is the number of a choice, counted from 0 or 1, and all numbers occur.
 
     Args:
-        keys: (N,) values as texts.
-        sizes: (N,) the number of choices in each row.
+        keys: (n,) values as strings.
+        sizes: (n,) number of choices in each row.
     """
     if not all(key.isdecimal() for key in keys):
         return False
@@ -413,7 +433,7 @@ def _are_numbers(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     start = numbers.min()
     if start not in (0, 1):
         return False
-    # A flag of 0 and 1 next to four choices is about something else.
+    # A flag of 0 and 1 does not identify one of four choices.
     if len(set(keys)) < sizes.max():
         return False
     positions = numbers - start
@@ -424,8 +444,8 @@ def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
     """Return whether each key is the letter of a choice of its row.
 
     Args:
-        keys: (N,) values in lower case.
-        sizes: (N,) the number of choices in each row.
+        keys: (n,) values in lower case.
+        sizes: (n,) number of choices in each row.
     """
     positions = np.array(list(map(_find_letter, keys)))
     is_letter = positions >= 0
@@ -435,24 +455,22 @@ def _are_letters(keys: Sequence[str], sizes: NDArray[np.int64]) -> bool:
 
 
 def _find_letter(key: str) -> int:
-    """Return the position of a letter in the alphabet; -1 for other texts."""
-    # The alphabet contains "ab" as well.
-    if len(key) != 1:
-        return -1
-    return string.ascii_lowercase.find(key)
+    """Return the position of a letter in the alphabet; -1 for any other string."""
+    # `find` also finds strings of several letters, such as "ab".
+    return string.ascii_lowercase.find(key) if len(key) == 1 else -1
 
 
 def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[int]:
-    """Return (N,) the position of the choice that a column names in each row; -1 if it names none.
+    """Return (n,) the position of the choice that a column identifies in each row; -1 if it identifies none.
 
     Args:
-        contents: Summaries of the cells of each column.
-        label: The column, which holds marks or texts of choices, numbers or letters.
+        contents: Column -> the summary of its cells.
+        label: The column, with names or texts of choices, numbers or letters.
         lists: The choices of each row.
     """
     keys = list(map(make_key, contents.get_cells(label)))
     names = lists.marks or lists.texts
-    # Numbers count from 0 or from 1: the smallest one is the first choice.
+    # Numbers may count from 0 or from 1, so the smallest number is that of the first choice.
     numbers = [int(key) for key in keys if key.isdecimal()]
     start = min(numbers, default=0)
     positions = []
@@ -470,38 +488,43 @@ def _list_positions(contents: Contents, label: str, lists: ChoiceLists) -> list[
 def _is_question(cells: Sequence[Any], texts: Texts, right_positions: Sequence[int]) -> bool:
     """Return whether a column of texts is a question or passage, and not a list or an explanation.
 
-    A list of the choices contains all of them. An explanation contains mostly the right one.
+    A list of the choices contains all of them. An explanation contains mostly the correct one.
 
     Args:
-        cells: (N,) the texts.
-        texts: The choices of each of the N rows.
-        right_positions: (N,) the position of the right choice.
+        cells: (n,) texts of the column.
+        texts: (n,) lists of the choices.
+        right_positions: (n,) positions of the correct choices.
     """
-    n_right = 0
-    n_single = 0
+    # Numbers of texts that mention all choices, only one choice, and only the correct one.
     n_complete = 0
+    n_single = 0
+    n_correct = 0
     for cell, choices, right_position in zip(cells, texts, right_positions, strict=True):
         mentioned = _find_choices(cell, choices)
         n_complete += len(mentioned) == len(choices)
         n_single += len(mentioned) == 1
-        n_right += mentioned == [right_position]
+        n_correct += mentioned == [right_position]
     if 2 * n_complete > len(texts):
         return False
     # A few texts contain a choice by accident.
     if n_single < MIN_ROWS:
         return True
-    # A passage that mentions one choice mentions the right one about as often as chance, an
-    # explanation nearly always: the limit is halfway between.
+    # If a passage mentions one choice, this is the correct one about as often as by chance. In an
+    # explanation it nearly always is. The limit is halfway between the two shares.
     n_choices = sum(map(len, texts))
     chance = len(texts) / n_choices
     max_share = (1 + chance) / 2
-    return n_right <= max_share * n_single
+    return n_correct <= max_share * n_single
 
 
 def _find_choices(text: Any, choices: Sequence[str]) -> list[int]:
-    """Return the positions of the choices that a text contains, whatever their letter case.
+    """Return the positions of the choices that a text contains, in any letter case.
 
-    Letters in front of choices, as in "(b) yes", are not looked for.
+    The letter in front of a choice such as "(b) yes" is ignored.
+
+    Args:
+        text: The text; None for a missing one.
+        choices: The choices of an item.
     """
     text_key = make_key(text or "")
     positions = []
@@ -516,21 +539,21 @@ def _find_choices(text: Any, choices: Sequence[str]) -> list[int]:
 
 
 def _propose_columns(contents: Contents) -> ChoiceProposal | None:
-    """Propose as many neighboring columns of texts as choices as the column of right choices has values.
+    """Choose neighboring columns of texts as the choices, as many as another column has marks.
 
-    For example, four columns of answers and one of the letters A to D.
+    For example, four columns of answers next to a column of the letters A to D.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The proposal; None if no columns fit, or if two columns of letters or numbers do: one of them
-        may be a model's answer.
+        The columns; None if no columns fit, or if several columns of letters or numbers do, because one
+        may be the answers of a model.
     """
     text_columns = []
     mark_columns = []
     for name in contents:
-        # A field of objects, such as "meta.source", is no separate column.
+        # Fields of objects, such as "meta.source", are not considered.
         if "." in name:
             continue
         if contents[name].is_mark:
@@ -543,7 +566,7 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
         choices = _find_similar_neighbors(contents, text_columns, n_choices)
         question_columns = contents.list_texts(text_columns)
         prompt = [name for name in text_columns if name in question_columns and name not in choices]
-        # Without a question, these are texts to compare.
+        # Without a question, the columns are texts to compare.
         if choices and prompt:
             reason = f"as many columns of texts of similar length as {mark_column!r} has values"
             proposals.append(ChoiceProposal(tuple(prompt), choices, mark_column, reason))
@@ -553,16 +576,20 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
 
 
 def _may_be_choice(contents: Contents, name: str) -> bool:
-    """Return whether a column may hold one choice per row: mostly distinct texts that are no ids or links.
+    """Return whether a column may contain a choice of each item: mostly distinct texts, and not ids or links.
 
     A choice may be a single word.
+
+    Args:
+        contents: Column -> the summary of its cells.
+        name: The column.
     """
     content = contents[name]
     if content.kind != "text":
         return False
     if content.n_rows < MIN_ROWS:
         return False
-    # Classes repeat more often than choices do.
+    # Values that repeat more often are classes.
     if 2 * content.n_values <= content.n_rows:
         return False
     n_codes = 0
@@ -577,15 +604,15 @@ def _find_similar_neighbors(
 ) -> tuple[str, ...]:
     """Return the neighboring columns of texts whose mean lengths are the most similar.
 
-    Questions and passages are longer or shorter than choices.
+    These are likely the choices, because questions and passages are longer or shorter.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         text_columns: The columns, in the order of the table.
         n_choices: The number of columns to return.
 
     Returns:
-        The columns; () if even the most similar ones cannot be choices.
+        The columns; empty if even the most similar ones cannot be choices.
     """
     best_columns: tuple[str, ...] = ()
     min_ratio = np.inf
@@ -604,12 +631,12 @@ def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
     """Return the ratio of the largest to the smallest mean length of some columns of texts.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         names: Columns that may be the choices of the items.
 
     Returns:
-        The ratio; infinity if the columns cannot be choices: many rows repeat a text, or one of two
-        columns is mostly the longer one, as answers are next to questions.
+        The ratio. It is infinite if the columns cannot be choices, because many rows repeat a text, or
+        because one of two columns is usually longer, like answers next to questions.
     """
     columns = []
     lengths = []
@@ -626,7 +653,7 @@ def _measure_length_ratio(contents: Contents, names: Sequence[str]) -> float:
     if len(names) == 2 and not _are_equally_long(lengths[0], lengths[1]):
         return np.inf
     mean_lengths = np.mean(lengths, axis=1)
-    # Texts may consist of nothing, whose length is 0.
+    # The mean length is 0 if all texts of a column are empty.
     return float(mean_lengths.max() / max(1, mean_lengths.min()))
 
 
@@ -634,18 +661,18 @@ def _are_equally_long(lengths: NDArray[np.int64], other_lengths: NDArray[np.int6
     """Return whether each of two columns of texts is the longer one about equally often.
 
     Args:
-        lengths: (N,) lengths of the texts of one column.
-        other_lengths: (N,) lengths of the texts of the other column.
+        lengths: (n,) lengths of the texts of one column.
+        other_lengths: (n,) lengths of the texts of the other column.
 
     Returns:
         False if a two-sided sign test rejects equal chances, at the level `MIN_LENGTH_P_VALUE`.
     """
-    # Few tables need it, and scipy.stats takes long to load.
+    # Few tables need scipy.stats, which takes long to load.
     from scipy.stats import binomtest
 
     n_longer = int((lengths > other_lengths).sum())
     n_unequal = int((lengths != other_lengths).sum())
-    # Without any difference there is nothing to test.
+    # The test needs at least one difference.
     if n_unequal == 0:
         return True
     p_value = binomtest(n_longer, n_unequal).pvalue

@@ -1,7 +1,7 @@
-"""Fields of objects as columns with dotted names, such as "output.label", for proposals by their cells.
+"""Fields of objects as columns with dotted names, such as "output.label", which may be chosen by their cells.
 
-`spread_fields` returns all of them, `spread_single_fields` those that have one value per row. Options name a field as
-`columns.add_nested_columns` reads it.
+`spread_fields` returns all fields, `spread_single_fields` only fields with one value per row. Fields that options name are
+read by `columns.add_nested_columns` instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rightreasons.io.cells import are_numeric, unwrap_value
 from rightreasons.io.columns import Columns
 
 MAX_FIELDS = 200
-"""Number of fields of objects that are looked at."""
+"""Maximum number of fields of objects that become columns."""
 
 
 def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict[str, list[Any]]:
@@ -23,15 +23,15 @@ def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict
     Fields of fields are included ("output.label.name"), up to `MAX_FIELDS` columns.
 
     Args:
-        columns: Column by name.
-        in_lists: Whether lists of objects count, whose fields become lists.
+        columns: Columns by their names.
+        in_lists: Whether to include the fields of objects in lists, which become lists of values.
 
     Example:
         >>> spread_fields({"id": [1, 2], "output": [{"label": "up"}, None]})
         {'output.label': ['up', None]}
     """
     fields: dict[str, list[Any]] = {}
-    # Breadth first: the fields of all columns come before the fields of these fields.
+    # The search is breadth first, so that the limit drops the most deeply nested fields.
     queue = deque(columns.items())
     while queue and len(fields) < MAX_FIELDS:
         name, column = queue.popleft()
@@ -43,14 +43,14 @@ def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict
 
 
 def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
-    """Return the fields of objects as columns with dotted names, also of objects in lists of one.
+    """Return the fields of objects, and of objects in lists of one, as columns with dotted names.
 
     Args:
-        columns: Column by name.
+        columns: Columns by their names.
 
     Returns:
-        Name such as "output.label" -> one value per row. A field of lists of several objects is left
-        out, and so is a field that is a column already.
+        Name such as "output.label" -> one value per row. A field of lists of several objects is excluded,
+        and so is a field with the name of an existing column.
     """
     fields = spread_fields(columns)
     list_columns = {}
@@ -59,11 +59,11 @@ def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
             list_columns[name] = cells
     for name, cells in spread_fields(list_columns, in_lists=True).items():
         values = list(map(_get_single, cells))
-        # Several objects in a list may have another order in each row.
+        # Lists of several objects may have a different order in each row.
         has_lists = any(isinstance(value, list) for value in values)
         if name not in fields and not has_lists:
             fields[name] = values
-    # An option that names a field has made a column of it.
+    # A field that an option names is a column already.
     for name in columns:
         fields.pop(name, None)
     return fields
@@ -75,7 +75,7 @@ def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
 def _holds_lists(cells: Any) -> bool:
     """Return whether the first cell of a column that is not empty is a list.
 
-    Only plain lists of cells are looked at: arrays and columns of Arrow hold no objects.
+    The result is False for arrays and columns of Arrow, which contain no objects.
     """
     if not isinstance(cells, list):
         return False
@@ -86,15 +86,15 @@ def _holds_lists(cells: Any) -> bool:
 
 
 def _list_keys(column: Any, in_lists: bool) -> list[str]:
-    """Return the keys of the objects in a column, each once.
+    """Return the distinct keys of the objects in a column.
 
     Args:
         column: The cells: objects, or None for a missing one.
         in_lists: Whether the objects may be in lists.
 
     Returns:
-        The keys; [] if a cell holds anything else, or if all values are numbers: objects such as
-        {"up": 0.7, "down": 0.3} are scores by class.
+        The keys; an empty list if a cell has another value, or if all values of the objects are numbers,
+        because objects such as {"up": 0.7, "down": 0.3} are scores by class.
     """
     if not isinstance(column, list):
         return []
@@ -117,7 +117,7 @@ def _list_keys(column: Any, in_lists: bool) -> list[str]:
 
 
 def _flatten(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the values in lists, and in lists of lists."""
+    """Yield the values in nested lists, in their order."""
     for value in values:
         if isinstance(value, list):
             yield from _flatten(value)
@@ -133,7 +133,7 @@ def _get_fields(column: Iterable[Any], key: str) -> list[Any]:
         key: The key.
 
     Returns:
-        A value per cell: a list of values for a list of objects, and None for a cell without objects.
+        A value for each cell: a list of values for a list of objects, and None for a cell without objects.
     """
     values: list[Any] = []
     for cell in column:
@@ -147,9 +147,6 @@ def _get_fields(column: Iterable[Any], key: str) -> list[Any]:
 
 
 def _get_single(cell: Any) -> Any:
-    """Return the value inside nested lists of one, as in [["up"]]; None for an empty list."""
+    """Return the value inside nested lists of one, such as "up" in [["up"]]; None for an empty list."""
     value = unwrap_value(cell)
-    # A row without an answer has an empty list.
-    if value == []:
-        return None
-    return value
+    return None if value == [] else value

@@ -1,8 +1,8 @@
-"""Relations between columns that say what they are, whatever their headings say.
+"""Relations between columns that identify labels and answers without headings.
 
-A column that holds what most annotators say is the label; of two columns that name the same classes differently, one
-is enough; a text that begins with a class in every row is an answer, and not what a model reads. `find_decided_label`
-is the entry point for labels, `begins_with_class` the one for texts.
+A column with the majority vote of annotators is the label. Of two columns that name the same classes differently, one is
+enough. Texts that begin with the class of their row are answers, and not the input of a model. `find_decided_label` is
+the entry point for labels, `begins_with_class` the one for texts.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from rightreasons.io.contents import Content, Contents, make_key
 from rightreasons.io.proposals.agreement import have_same_values
 
 MIN_SHARE_OF_ROWS = 0.99
-"""Share of rows in which a relation has to hold: a few rows of most files are broken."""
+"""Minimum share of rows in which a relation is true: a few rows of a file may have faults."""
 
 MIN_VOTERS = 3
-"""Fewer annotators have no majority, and one of them may be meant."""
+"""Minimum number of annotators for a majority vote."""
 
 MAX_COUNT_COLUMNS = 30
-"""A table of more columns of whole numbers is one of features, among which sums occur by accident."""
+"""Maximum number of columns of whole numbers that are searched for sums, which occur by accident among many."""
 
 Keys = Sequence[str]
-"""The cells of a column as they are compared; "" for empty cells."""
+"""The cells of a column in the form in which they are compared; "" for empty cells."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DecidedLabel:
-    """The label among several columns of classes.
+    """The column of labels among several columns of classes.
 
     Attributes:
         column: The column.
-        reason: A phrase that says why.
+        reason: A phrase with the reason.
     """
 
     column: str
@@ -47,16 +47,17 @@ class DecidedLabel:
 
 
 def find_decided_label(contents: Contents, candidates: Sequence[str]) -> DecidedLabel | None:
-    """Return the column of classes that its relation to the other columns shows to be the labels.
+    """Return the column of classes that is identified as the labels by its relation to other columns.
 
-    The other columns are renamings of it, or votes of annotators whose majority it holds.
+    Either the other columns have the same classes under other names, or they are votes of annotators, and
+    the labels are the majority votes.
 
     Args:
-        contents: Summaries of the cells of all columns.
+        contents: Column -> the summary of its cells, for all columns.
         candidates: Columns of classes, in the order of the table.
 
     Returns:
-        The column and the reason; None if no relation decides.
+        The column and the reason; None if no relation identifies the labels.
 
     Example:
         >>> from rightreasons.io.contents import describe_contents
@@ -78,7 +79,7 @@ def find_decided_label(contents: Contents, candidates: Sequence[str]) -> Decided
     majority = find_majority_column(distinct)
     if majority is not None:
         return DecidedLabel(majority, "it holds what most of the columns with its values say")
-    # Votes may also be lists in one column, or counts in a column per class.
+    # Votes may also be lists in one column, or numbers of votes in one column per class.
     decided = _find_label_by_lists(contents, distinct)
     if decided is not None:
         return decided
@@ -86,10 +87,14 @@ def find_decided_label(contents: Contents, candidates: Sequence[str]) -> Decided
 
 
 def list_keys(cells: Sequence[Any]) -> list[str]:
-    """Return cells in the form in which they are compared, "" for empty ones; see `make_key`."""
+    """Return cells in the form in which they are compared (see `make_key`), with "" for None and NaN.
+
+    Args:
+        cells: The cells of a column.
+    """
     keys = []
     for cell in cells:
-        # NaN differs from itself.
+        # NaN is the only value that differs from itself.
         is_missing = cell is None or cell != cell
         if is_missing:
             keys.append("")
@@ -102,19 +107,19 @@ def list_keys(cells: Sequence[Any]) -> list[str]:
 
 
 def drop_renamed_columns(contents: Contents, keys: Mapping[str, Keys]) -> dict[str, Keys]:
-    """Drop the columns that repeat the classes of another column under other names.
+    """Drop the columns that have the classes of another column under other names.
 
-    Of "positive, negative" and "1, 0", the column of words is kept; of two columns of words, the
-    earlier one.
+    Of a column of "positive" and "negative" and a column of 1 and 0, the column of words remains; of two
+    columns of words, the earlier one.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
         keys: Column -> the key of each row.
 
     Returns:
         The remaining columns with their keys, in the order of the table.
     """
-    # Sorting is stable: columns of one kind stay in the order of the table.
+    # Sorting is stable: among columns of words, or of numbers, the order of the table remains.
     words_first = sorted(keys, key=lambda name: contents[name].kind != "text")
     distinct: list[str] = []
     for name in words_first:
@@ -125,9 +130,14 @@ def drop_renamed_columns(contents: Contents, keys: Mapping[str, Keys]) -> dict[s
 
 
 def are_renamed(keys: Keys, other_keys: Keys) -> bool:
-    """Return whether two columns name the same classes: each value always occurs with one other value.
+    """Return whether two columns have the same classes under different names.
 
-    Columns that share values have to be equal: "yes" where the other says "no" is the opposite.
+    Each value of one column then always occurs with the same value of the other. Columns with a common
+    value have to be equal instead, because "yes" in the rows with "no" is the opposite.
+
+    Args:
+        keys: (n,) keys of the cells of one column.
+        other_keys: (n,) keys of the cells of the other column.
 
     Example:
         >>> are_renamed(["a", "b", "a"], ["1", "0", "1"]), are_renamed(["a", "b", "a"], ["b", "a", "b"])
@@ -146,25 +156,27 @@ def are_renamed(keys: Keys, other_keys: Keys) -> bool:
 
 
 def find_majority_column(keys: Mapping[str, Keys]) -> str | None:
-    """Return the only column that holds the majority vote of the other columns in nearly every row.
+    """Return the only column with the majority vote of other columns in nearly every row.
 
-    The votes on a column are all columns that share its values, at least `MIN_VOTERS`.
+    The votes are all other columns with the same values, of which there have to be `MIN_VOTERS`.
 
     Args:
         keys: Column -> the key of each row.
 
     Returns:
-        The column; None if there is none, or several.
+        The column; None if there is no such column, or if there are several.
     """
     matches = []
     for name, column in keys.items():
         voters = []
-        for voter, votes in keys.items():
-            if voter != name and have_same_values(votes, column):
-                voters.append(votes)
+        for other_name, other_column in keys.items():
+            if other_name != name and have_same_values(other_column, column):
+                voters.append(other_column)
         if len(voters) < MIN_VOTERS:
             continue
-        majorities = list(map(find_majority, zip(*voters, strict=True)))
+        # The votes of a row are its cells in the columns of the voters.
+        votes_by_row = zip(*voters, strict=True)
+        majorities = list(map(find_majority, votes_by_row))
         if _is_equal_where_known(column, majorities):
             matches.append(name)
     if len(matches) != 1:
@@ -173,7 +185,7 @@ def find_majority_column(keys: Mapping[str, Keys]) -> str | None:
 
 
 def find_majority(votes: Sequence[str]) -> str:
-    """Return the vote that more than half of the voters gave; "" if there is none.
+    """Return the vote that more than half of the voters gave; "" if there is no such vote.
 
     Args:
         votes: At least one vote.
@@ -193,8 +205,8 @@ def _is_equal_where_known(column: Keys, winners: Keys) -> bool:
     """Return whether a column equals the winners of votes in nearly all rows that have a winner.
 
     Args:
-        column: The key of each row.
-        winners: The winner of each row; "" for a tie, which is skipped.
+        column: (n,) keys of the cells of the column.
+        winners: (n,) winners of the rows; "" for a tie, which is skipped.
     """
     n_known = 0
     n_equal = 0
@@ -202,23 +214,26 @@ def _is_equal_where_known(column: Keys, winners: Keys) -> bool:
         if winner:
             n_known += 1
             n_equal += value == winner
-    # The limit is high because systems agree with the labels in many rows as well.
+    # The minimum is high because the answers of systems equal the majority in many rows as well.
     return n_known > 0 and n_equal >= MIN_SHARE_OF_ROWS * n_known
 
 
 def _find_label_by_lists(contents: Contents, keys: Mapping[str, Keys]) -> DecidedLabel | None:
-    """Return the only column that holds the majorities of lists of votes, as in ["a", "a", "b"].
+    """Return the only column with the majorities of lists of votes, such as "a" for ["a", "a", "b"].
 
     Args:
-        contents: Summaries of the cells of each column, those of lists included.
+        contents: Column -> the summary of its cells, including columns of lists.
         keys: Column of classes -> the key of each row.
+
+    Returns:
+        The column and the reason; None if there is no such column, or if there are several.
     """
     for list_column in contents:
         if contents[list_column].kind != "list":
             continue
         majorities = []
         for cell in contents.get_cells(list_column):
-            # An empty list has no votes, and so no majority.
+            # Without votes, the majority is "", which counts as a tie.
             votes = parse_cell(cell) or [""]
             vote_keys = list(map(make_key, votes))
             majorities.append(find_majority(vote_keys))
@@ -232,13 +247,16 @@ def _find_label_by_lists(contents: Contents, keys: Mapping[str, Keys]) -> Decide
 
 
 def _find_label_by_counts(contents: Contents, keys: Mapping[str, Keys]) -> DecidedLabel | None:
-    """Return the only column whose value follows from the largest of some vote counts.
+    """Return the only column whose class is determined by the largest number of votes in a row.
 
-    For example, "label" next to the columns "n_yes" and "n_no", which count the votes.
+    For example, the column "label" next to the columns "n_yes" and "n_no" with numbers of votes.
 
     Args:
-        contents: Summaries of the cells of each column, those of counts included.
+        contents: Column -> the summary of its cells, including columns of numbers of votes.
         keys: Column of classes -> the key of each row.
+
+    Returns:
+        The column and the reason; None if there is no such column, or if there are several.
     """
     for count_columns, counts in list_vote_counts(contents):
         winners = _list_winners(count_columns, counts)
@@ -253,14 +271,14 @@ def _find_label_by_counts(contents: Contents, keys: Mapping[str, Keys]) -> Decid
 
 
 def _list_winners(names: Sequence[str], counts: NDArray[np.float64]) -> list[str]:
-    """Return the column with the largest count of each row; "" for a tie.
+    """Return the column with the largest number of votes in each row.
 
     Args:
-        names: K columns of counts.
-        counts: (n, K) votes for each class.
+        names: (K,) columns of numbers of votes.
+        counts: (n, K) numbers of votes.
 
     Returns:
-        "column NAME" per row, so that no winner equals a class.
+        (n,) winners, such as "column n_yes"; "" for a tie.
     """
     winners = []
     for row in counts.tolist():
@@ -268,7 +286,7 @@ def _list_winners(names: Sequence[str], counts: NDArray[np.float64]) -> list[str
         if row.count(largest) > 1:
             winners.append("")
         else:
-            # Classes may be numbers, and so may the names of columns: the prefix distinguishes them.
+            # Names of columns may be equal to classes, from which the prefix distinguishes them.
             position = row.index(largest)
             winners.append(f"column {names[position]}")
     return winners
@@ -278,8 +296,8 @@ def _is_decided(column: Keys, winners: Keys) -> bool:
     """Return whether each winner always occurs with the same class, in rows without a tie.
 
     Args:
-        column: The class of each row.
-        winners: The winner of each row; "" for a tie.
+        column: (n,) classes of the rows.
+        winners: (n,) winners of the rows; "" for a tie.
     """
     decided_classes = []
     known_winners = []
@@ -291,13 +309,13 @@ def _is_decided(column: Keys, winners: Keys) -> bool:
 
 
 def list_vote_counts(contents: Contents) -> list[tuple[tuple[str, ...], NDArray[np.float64]]]:
-    """Return the groups of neighboring columns that count votes: their sum is another column.
+    """Return the groups of neighboring columns of numbers of votes, whose sum is another column.
 
     Args:
-        contents: Summaries of the cells of each column.
+        contents: Column -> the summary of its cells.
 
     Returns:
-        The columns of each group, and (n, K) their counts.
+        The columns of each group, and (n, K) their numbers.
 
     Example:
         >>> from rightreasons.io.contents import describe_contents
@@ -319,13 +337,13 @@ def list_vote_counts(contents: Contents) -> list[tuple[tuple[str, ...], NDArray[
     groups = []
     # Each pair of borders encloses a group of neighboring columns.
     for start, stop in itertools.combinations(range(n_columns + 1), 2):
-        # A single count is no sum.
+        # A group has at least two columns.
         if stop - start < 2:
             continue
         counts = table[:, start:stop]
         totals = counts.sum(axis=1, keepdims=True)
         other_columns = np.delete(table, np.s_[start:stop], axis=1)
-        # (n, other columns) whether a cell equals the sum of its row.
+        # For each cell of the other columns, whether it equals the sum of the group in its row.
         is_total = other_columns == totals
         if is_total.all(axis=0).any():
             groups.append((tuple(names[start:stop]), counts))
@@ -333,9 +351,12 @@ def list_vote_counts(contents: Contents) -> list[tuple[tuple[str, ...], NDArray[
 
 
 def _get_counts(content: Content) -> NDArray[np.float64] | None:
-    """Return (n,) the numbers of a column if they may count votes; None otherwise.
+    """Return (n,) the numbers of a column if they may be numbers of votes; None otherwise.
 
-    Counts are whole numbers from 0, without empty cells.
+    Numbers of votes are whole numbers from 0, without empty cells.
+
+    Args:
+        content: The summary of the cells, with `numbers`, which are None unless all cells are numbers.
     """
     numbers = content.numbers
     if numbers is None or np.isnan(numbers).any():
@@ -365,7 +386,7 @@ def begins_with_class(texts: Sequence[Any], classes: Sequence[Any]) -> bool:
     for text, cell in zip(texts, classes, strict=True):
         marked_class = _get_marked_class(parse_cell(cell))
         class_key = make_key(marked_class)
-        # A number begins many texts by accident.
+        # Texts begin with a number by accident, so only classes that are words are compared.
         is_word = class_key[:1].isalpha()
         if is_word and isinstance(text, str):
             n_compared += 1
@@ -375,13 +396,14 @@ def begins_with_class(texts: Sequence[Any], classes: Sequence[Any]) -> bool:
 
 
 def _get_marked_class(value: Any) -> Any:
-    """Return the class that an object of 0 and 1 marks, as "yes" of {"yes": 1, "no": 0}.
+    """Return the class that an object of 0 and 1 marks, such as "yes" in {"yes": 1, "no": 0}.
 
-    Other values are returned as they are; an object with several marks, or none, has the class "".
+    A value that is not an object is returned unchanged. For an object with several marks, or none, the
+    result is "".
     """
     if not isinstance(value, dict):
         return value
-    marked = [name for name, mark in value.items() if mark == 1]
-    if len(marked) != 1:
+    marked_classes = [name for name, mark in value.items() if mark == 1]
+    if len(marked_classes) != 1:
         return ""
-    return marked[0]
+    return marked_classes[0]

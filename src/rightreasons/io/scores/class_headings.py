@@ -1,6 +1,6 @@
-"""Labels in headings: columns named after the classes whose scores they hold, as in "P(good)".
+"""Labels in the headings of scores, such as "good" in "P(good)".
 
-`list_words` makes the words to look for, and `match_headings` finds a label in each of several headings.
+`list_words` returns the labels to search for, and `match_headings` finds a label in each of several headings.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from rightreasons.core.labels.names import fold_name
 from rightreasons.io.cells import is_number
 from rightreasons.io.scores.typed_values import iterate_distinct
 
-# Between a label and the words around it, as in "P(good)", "good_prob" or "P (rating=good)".
+# Characters between a label and other words, as in "P(good)", "good_prob" or "P (rating=good)".
 _WORD_BORDERS = " _.:-()="
 
 
 def list_words(labels: Iterable[Any]) -> dict[str, str]:
-    """Return the labels that are texts or booleans, for a search in headings.
+    """Return the distinct labels that are strings or booleans, by their folded spelling.
 
     Args:
         labels: The cells of a column; numbers, lists and missing labels are skipped.
 
     Returns:
-        Folded spelling -> the label as it is written, as in `{"very good": "Very good"}`.
+        Folded spelling -> the label in its original spelling, such as {"very good": "Very good"}.
     """
     distinct_labels: dict[str | bool, None] = {}
     for label in iterate_distinct(labels):
@@ -32,16 +32,16 @@ def list_words(labels: Iterable[Any]) -> dict[str, str]:
     label_by_word = {}
     for label in distinct_labels:
         text = str(label)
-        # If two spellings have one folded form, the one that first occurs later counts.
+        # Of two labels with the same folded spelling, the later one is used.
         label_by_word[fold_name(text)] = text.strip()
     return label_by_word
 
 
 def find_label_in_heading(name: str, words: Mapping[str, str]) -> str:
-    """Return the label that a heading equals, ends in or begins with; "" for none.
+    """Return the label that a heading equals, ends in or begins with; "" if there is none.
 
     Args:
-        name: The heading.
+        name: The heading, such as "P(good)".
         words: Folded spelling of a label -> the label.
 
     Example:
@@ -56,7 +56,7 @@ def find_label_in_heading(name: str, words: Mapping[str, str]) -> str:
             beginnings.append(name[:position])
             ending = name[position + 1 :]
             endings.append(ending.rstrip(")"))
-    # The longest parts come first: "not good" counts more than "good".
+    # The longest parts come first, so that "not good" is found rather than "good".
     beginnings.reverse()
     for part_of_name in (name, *endings, *beginnings):
         key = fold_name(part_of_name)
@@ -66,20 +66,20 @@ def find_label_in_heading(name: str, words: Mapping[str, str]) -> str:
 
 
 def match_headings(names: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the label that each of several headings names; None unless these are distinct labels.
+    """Return the label in each of several headings; None unless all have one and the labels are distinct.
 
-    A label is a word of the heading, or else a part of it: scripts without spaces have no borders
-    between words.
+    The label is at the beginning or the end of a heading, at the border of a word. If not all headings
+    have such a label, it may be anywhere: scripts without spaces have no borders between words.
 
     Args:
-        names: The headings.
+        names: The headings, such as ["P(good)", "P(bad)"].
         words: Folded spelling of a label -> the label.
 
     Example:
         >>> match_headings(["良いの確率", "悪いの確率"], {"良い": "良い", "悪い": "悪い"})
         ('良い', '悪い')
     """
-    # All headings are read by the same rule.
+    # The same rule has to apply to all headings.
     for find_label in (find_label_in_heading, _find_contained_label):
         labels = tuple(find_label(name, words) for name in names)
         if all(labels):
@@ -89,12 +89,12 @@ def match_headings(names: Sequence[str], words: Mapping[str, str]) -> tuple[str,
 
 
 def _find_contained_label(name: str, words: Mapping[str, str]) -> str:
-    """Return the label that a heading contains anywhere; "" for none, or for several.
+    """Return the label that a heading contains anywhere; "" if it contains none, or several.
 
     Args:
         name: The heading.
-        words: Folded spelling of a label -> the label; numbers are skipped, because they occur in
-            headings by accident.
+        words: Folded spelling of a label -> the label. Numbers are skipped, because headings contain them
+            by accident.
     """
     heading = fold_name(name)
     matches = []
@@ -102,7 +102,7 @@ def _find_contained_label(name: str, words: Mapping[str, str]) -> str:
         if word in heading and not is_number(word):
             matches.append(word)
     longest = max(matches, key=len, default="")
-    # "not good" contains "good" as well: the longest label counts if it contains all others.
+    # A heading with "not good" contains "good" as well. Other labels have to be parts of the longest.
     for word in matches:
         if word not in longest:
             return ""

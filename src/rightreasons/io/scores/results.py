@@ -1,6 +1,6 @@
-"""What a file of predictions holds: scores and labels, the confidence in answers, or answers alone.
+"""Results of reading a file of predictions: scores and labels, the confidence in answers, or only answers.
 
-`Predictions` come with labels, or with whether each answer is correct; `ModelAnswers` belong to items that are stored
+`Predictions` include the labels, or whether each answer is correct; `ModelAnswers` belong to items whose labels are stored
 elsewhere.
 """
 
@@ -29,20 +29,21 @@ class Predictions:
     Attributes:
         predictions: (N, K) scores, (N,) P(class 1), or N rows of different lengths. For kind="confidence": (N,)
             confidence in the given answer.
-        references: (N,) labels, -1 for none. For kind="confidence": (N,) booleans, whether the answer was
-            right, which no kernel takes for labels. None if they are not read.
-        label_names: K class names where the columns have them, or else None.
-        scores: The kind of score that an option or the column names state ("probabilities", "logits",
-            "log_probabilities"), or None.
-        kind: "top_label" for class scores or "confidence" for the confidence in given answers, as the kernels call it.
-        ids: N ids of the items; None without a column of ids; `ids.arrow` is the column of Arrow.
+        references: (N,) labels, -1 for an item without a label. For kind="confidence": (N,) booleans, whether the
+            answer is correct. None if the file has no labels, or they were not requested.
+        label_names: K class names; None if the file does not contain them.
+        scores: The kind of the scores ("probabilities", "logits", "log_probabilities"); None if neither an option nor
+            a heading states it.
+        kind: "top_label" for class scores, or "confidence" for the confidence in given answers: the argument `kind` of
+            the kernels.
+        ids: N ids of the items; None without a column of ids. `ids.arrow` is the column of Arrow.
         columns: All columns of the file.
-        taken: What was read -> the columns that it was read from.
-        remark: What was done to the first of these, in brackets; "" for nothing.
-        label_match: In words, how labels and classes were matched; "" if there are no names.
-        answers_once: Whether there is one answer per item, and neither scores nor a confidence: `predictions` are 1.
-        mapping: The mapping table: every value of the labels with its count, its class and the rule by which it was matched.
-        doubt: A sentence if another order of the classes would fit far better; "" otherwise.
+        taken: Role, such as "scores" or "labels" -> the columns that were read.
+        remark: A change to the values of the first role, in brackets, such as " (its sigmoid)"; "" if there is none.
+        label_match: A phrase on how labels and classes were matched; "" if there are no names.
+        answers_once: Whether the file has only answers, without scores and confidences, so that `predictions` are 1.
+        mapping: A row for every value of the labels, with its count, its class and the rule by which it was matched.
+        doubt: A sentence if the labels would fit far better in another order of the classes; "" otherwise.
         roles: The roles of the columns that were read, with the reasons.
     """
 
@@ -66,15 +67,15 @@ class Predictions:
 
     @property
     def used(self) -> str:
-        """Which columns were taken for what, as in "scores: p_0, p_1; labels: gold"."""
+        """The columns that were read by their roles, such as "scores: p_0, p_1; labels: gold"."""
         phrases = []
         if self.answers_once:
             phrases.append("answers without scores")
-        # The remark is about what was read first.
+        # The remark belongs to the first role.
         remark = self.remark
         for subject, names in self.taken.items():
             columns = format_list(names)
-            # Correctness is read from the answer and the label: "right: answer is label".
+            # Correctness is a comparison of two columns, such as "right: answer is label".
             if subject == "right":
                 columns = " is ".join(names)
             phrases.append(f"{subject}: {columns}{remark}")
@@ -83,8 +84,8 @@ class Predictions:
 
     @property
     def match_in_words(self) -> str:
-        """How labels and classes were matched, with ten pairs at most; "" if there are no names."""
-        # Numbers of classes match without words.
+        """A phrase on how labels and classes were matched, with up to ten pairs; "" if there are no names."""
+        # Labels that are numbers of classes need no explanation.
         if not self.label_match:
             return ""
         pairs = [(row.value, row.label) for row in self.mapping if row.label]
@@ -98,10 +99,10 @@ class ModelAnswers:
     Attributes:
         scores: (N, K) scores or (N,) P(class 1); None if the file has only answers.
         answers: (N,) labels, or N texts; None if the file has only scores.
-        label_names: K class names where the columns have them, or else None.
-        kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
+        label_names: K class names; None if the headings do not contain them.
+        kind: The kind of the scores ("probabilities", "logits", "log_probabilities"); None if it is unknown.
         ids: N ids of the items; None without a column `id`.
-        unread: (N,) whether what a model wrote holds no answer that can be read, by a log; None if all have one.
+        unread: (N,) whether the reply in a log has no readable answer; None if all replies have one.
     """
 
     scores: NDArray[Any] | None
@@ -119,7 +120,11 @@ class ModelAnswers:
         return 0
 
     def take(self, rows: Sequence[int]) -> ModelAnswers:
-        """Return the answers in some rows, in the given order; names and kind stay as they are."""
+        """Select the scores, answers and ids of some rows, in the given order.
+
+        Args:
+            rows: The indices of the rows.
+        """
         changes = {}
         for name in ("scores", "answers", "ids", "unread"):
             changes[name] = _take_rows(getattr(self, name), rows)
@@ -127,11 +132,11 @@ class ModelAnswers:
 
 
 def _take_rows(column: Any, rows: Sequence[int]) -> Any:
-    """Return some rows of an array, a column of Arrow or a list of texts, in the given order.
+    """Select rows of an array, a column of Arrow or a list of strings, in the given order.
 
     Args:
-        column: The column; None for a missing one, which stays None.
-        rows: Numbers of rows.
+        column: The column; None if it is missing, which is returned unchanged.
+        rows: The indices of the rows.
     """
     if column is None:
         return None

@@ -1,6 +1,7 @@
-"""The classes of scores: their names, and which class each label of a file is.
+"""Names of the classes of scores, and the class of each label.
 
-`name_classes` settles the names and the order of the columns; `match_labels` reads the labels as classes of the scores.
+`name_classes` returns the names of the classes, and sorts the scores by them; `match_labels` reads labels as numbers of
+these classes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def is_vector(table: ScoreTable) -> bool:
 
 
 def are_numbers(names: Sequence[str]) -> bool:
-    """Return whether the names of the classes are their numbers, and so no names."""
+    """Return whether the names of the classes are only their numbers: "0", "1", …."""
     return list(names) == list(map(str, range(len(names))))
 
 
@@ -44,22 +45,23 @@ def name_classes(
 ) -> tuple[tuple[str, ...] | None, ScoreTable]:
     """Return the names of the classes, and the scores in the order of these names.
 
-    For example, columns "p_good" and "p_bad" with `label_names=["bad", "good"]` change places.
+    For example, `label_names=["bad", "good"]` swaps the scores of the columns "p_good" and "p_bad".
 
     Args:
         scores: The columns of the scores. Their `class_names` are the classes in the headings, such
             as ("good", "bad"), or None.
-        table: (N, K) scores in the order of the columns, (N,) scores of the single column, or a list
+        table: (N, K) scores in the order of the columns, (N,) scores of a single column, or a list
             per item.
-        label_names: The names of the classes in the order of their numbers; None for those of the columns.
-        source_name: The name of the table, for errors.
+        label_names: The names of the classes in the order of their numbers; None for the names in the
+            headings.
+        source_name: Name of the table, for error messages.
 
     Returns:
-        The names, None if they are not known, and the scores. A single column about the first class
-        is turned into P(second class).
+        The names, or None if they are not known, and the scores. A single column with P(first class) is
+        replaced by P(second class).
 
     Raises:
-        OptionError: If there is another number of names than of classes, or other names.
+        OptionError: If the numbers of names and classes differ, or if the names do not match the headings.
     """
     if label_names is None:
         return scores.class_names, table
@@ -72,15 +74,15 @@ def name_classes(
             option="label_names",
         )
     classes = scores.class_names
-    # Without names of columns there is nothing to match, and lists of choices have positions only.
+    # There is nothing to match if the headings have no names; lists of choices never have.
     if classes is None or isinstance(table, list):
         return names, table
     if table.ndim == 1:
-        # P(second class) = 1 - P(first class)
-        if _find_positive_class(classes, names, source_name) == 0:
+        # The result has to be P(second class) = 1 - P(first class).
+        if _find_positive_class(classes[0], names, source_name) == 0:
             table = 1 - table
         return names, table
-    # Numbered columns (p_0, p_1, …) are in the order of the names already.
+    # Columns that are numbered (p_0, p_1, …) are in the order of the names already.
     if parse_label_numbers(classes) is not None:
         return names, table
     order = _match_classes(classes, names, source_name)
@@ -96,35 +98,34 @@ def _match_classes(
     )
 
 
-def _find_positive_class(classes: Sequence[str], names: Sequence[str], source_name: str) -> int:
-    """Return which of two classes a single column of scores is about: 0 for the first, 1 for the second.
+def _find_positive_class(class_name: str, names: Sequence[str], source_name: str) -> int:
+    """Return the number of the class, 0 or 1, whose probability a single column of scores contains.
 
     Args:
-        classes: The class that the column names, as its only element: ["good"] for "p_good", or ["1"]
-            for "p_1".
+        class_name: The class in the heading of the column: "good" for "p_good", or "1" for "p_1".
         names: The names of both classes, in the order of their numbers.
-        source_name: The name of the table, for errors.
+        source_name: Name of the table, for error messages.
 
     Raises:
-        OptionError: If the column names neither.
+        OptionError: If the class in the heading is neither.
     """
-    position = find_class(classes[0], names)
-    # The heading may number the class instead.
-    if position is None and parse_label_numbers(classes) in ([0], [1]):
-        position = parse_label_number(classes[0])
+    position = find_class(class_name, names)
+    # The heading may contain the number of the class instead of its name.
+    if position is None and parse_label_numbers([class_name]) in ([0], [1]):
+        position = parse_label_number(class_name)
     if position is None:
-        # One column cannot match two classes, so that this always raises: its message shows both lists.
-        return int(_match_classes(classes, names, source_name)[0])
+        # One class cannot match two, so that this call always raises an error, which lists both.
+        return int(_match_classes([class_name], names, source_name)[0])
     return position
 
 
 def find_class(name: str, names: Sequence[str]) -> int | None:
-    """Return the position of a class by its name, or by the number that both names mean.
+    """Return the position of the class with a name, or with a name that means the same number.
 
-    For example, "positive" and "1" mean the same number.
+    For example, "positive" and "1" both mean the number 1.
 
     Args:
-        name: The name to look for, whatever its letter case.
+        name: The name to search for, in any letter case.
         names: The names of the classes.
 
     Returns:
@@ -154,25 +155,26 @@ def match_labels(
     *,
     headings: bool,
 ) -> tuple[LabelColumn, tuple[str, ...] | None]:
-    """Return the class number of each label, with the classes numbered as in the scores.
+    """Return the class number of each label, with the classes in the order of the scores.
 
     For example, the labels "bad" and "good" are 0 and 1 if the columns of scores are P(bad) and P(good).
 
     Args:
-        values: (N,) labels as the file has them.
-        location: Where they are, for errors.
-        names: The K names of the classes; the only name that the heading of P(class) gives; or None
-            if none is known.
+        values: (N,) labels, such as words or numbers.
+        location: The column and the file, for error messages.
+        names: The K names of the classes; a single name if the scores are P(class) of one column; or None
+            if no name is known.
         table: The scores: (N, K), (N,) P(class 1), or a list per item.
-        first: The number of the first class if labels are numbers; None to find out.
-        headings: Whether the names come from headings of columns, whose order means nothing.
+        first: The number of the first class if labels are numbers; None to derive it.
+        headings: Whether the names are from headings of columns, so that their order has no meaning.
 
     Returns:
-        The labels with their numbers, and the names of the classes, None if they stay unknown.
+        The labels with their numbers, and the names of the classes, or None if they remain unknown.
     """
-    # The heading of a single column, such as "p_good", names one class. The labels name the other.
+    # The heading of a single column, such as "p_good", names one class. The labels show the other one.
     if names is None or len(names) == 1:
-        names = _name_both_classes(values, names, table, location)
+        class_name = names[0] if names else None
+        names = _name_both_classes(values, class_name, table, location)
         headings = False
 
     start = first
@@ -185,7 +187,7 @@ def match_labels(
             start = 0
     else:
         known_names = tuple(f"class {number}" for number in range(count_classes(table)))
-    # Positions of choices count from 0, unless some label shows that they count from 1.
+    # Numbers of choices count from 0, unless a label shows that they count from 1.
     if start is None and isinstance(table, list) and not _count_from_one(values, table):
         start = 0
 
@@ -202,11 +204,11 @@ def match_labels(
 
 
 def _count_from_one(values: Column, choices: Sequence[Sequence[float]]) -> bool:
-    """Return whether labels count choices from 1: one equals the number of choices of its item.
+    """Return whether labels count choices from 1, because one equals the number of choices of its item.
 
     Args:
-        values: (N,) labels; 4.0 is 4.
-        choices: The scores of the choices of each item.
+        values: (N,) labels, such as 4, 4.0 or "4".
+        choices: (N,) lists of the scores of the choices.
     """
     for value, row in zip(values, choices, strict=True):
         n_choices = len(row)
@@ -216,32 +218,33 @@ def _count_from_one(values: Column, choices: Sequence[Sequence[float]]) -> bool:
 
 
 def _name_both_classes(
-    values: Column, names: tuple[str, ...] | None, table: ScoreTable, location: str
+    values: Column, class_name: str | None, table: ScoreTable, location: str
 ) -> tuple[str, str] | None:
-    """Return the names of the two classes of a single column of scores, the class of its scores second.
+    """Return the names of both classes if the scores are P(class) of one class, which comes second.
 
     For example, ("bad", "good") for the column "p_good" and the labels "good" and "bad".
 
     Args:
         values: (N,) labels.
-        names: The class that the column names, as its only element; None if it names none.
+        class_name: The class in the heading of the scores; None if it contains no class.
         table: The scores.
-        location: Where the labels are, for errors.
+        location: The column of labels and the file, for error messages.
 
     Returns:
         The names; None if the labels do not show them, or if the scores have a column per class.
 
     Raises:
-        OptionError: If the column names a class in words, and the labels are not that and one other.
+        OptionError: If the heading contains a class in words, but the labels are not this class and one
+            other.
     """
     if is_vector(table):
-        ordered_names = _order_two_classes(values, names, location)
+        ordered_names = _order_two_classes(values, class_name, location)
         if ordered_names is not None:
             return ordered_names
-    # A number such as "1" already says which class it is; a word does not.
-    if names is not None and parse_label_numbers(names) is None:
+    # A number such as "1" identifies the class without labels, but a word does not.
+    if class_name is not None and parse_label_numbers([class_name]) is None:
         raise OptionError(
-            f"Expected two labels in words in {location}, one of them {names[0]!r} as in the "
+            f"Expected two labels in words in {location}, one of them {class_name!r} as in the "
             "column of scores, but got other labels. List both names in the order of the "
             "numbers with `label_names`.",
             option="label_names",
@@ -250,34 +253,33 @@ def _name_both_classes(
 
 
 def _order_two_classes(
-    values: Column, names: tuple[str, ...] | None, location: str
+    values: Column, class_name: str | None, location: str
 ) -> tuple[str, str] | None:
-    """Return the two distinct labels of a file, with the class that P(class) is about as the second.
+    """Return the two distinct labels of a file, with the class whose probability the scores are second.
 
     Args:
         values: (N,) labels.
-        names: The class in the heading of the scores, as its only element: ("good",) for "p_good".
-            None if the heading names no class; then only words for false and true, such as "no" and
-            "yes", have an order.
-        location: Where the labels are, for errors.
+        class_name: The class in the heading of the scores: "good" for "p_good". If the heading contains no
+            class, None: the labels then need to be words for false and true, such as "no" and "yes".
+        location: The column of labels and the file, for error messages.
 
     Returns:
-        The labels in their order; None if there are not two, or if nothing shows their order.
+        The labels in their order; None if there are not two, or if their order is unknown.
     """
     classes: tuple[str, ...] = ()
-    # Labels that cannot be read are refused later, with a message about them.
+    # Labels that cannot be read are ignored here, and refused by an error later.
     with contextlib.suppress(TypeError, ValueError):
         classes = resolve_labels(values, source=location).names
     if len(classes) != 2:
         return None
 
-    if names is None:
-        # The digits 0 and 1 are numbers already, and name no classes.
+    if class_name is None:
+        # The labels 0 and 1 are numbers, and not names of classes.
         is_false_and_true = parse_label_numbers(classes) == [0, 1] and not are_numbers(classes)
         if not is_false_and_true:
             return None
         return classes[0], classes[1]
-    positive = find_class(names[0], classes)
+    positive = find_class(class_name, classes)
     if positive is None:
         return None
     negative = 1 - positive

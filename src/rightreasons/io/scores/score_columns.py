@@ -1,7 +1,7 @@
-"""Columns of scores by their headings: lists of usual names, and a column per class.
+"""Columns of scores that are recognized by their headings: single columns of lists, and a column per class.
 
-`list_score_columns` finds them. `spread_class_objects` makes a column per class of scores that are an object per item, and
-`find_label_columns` recognizes columns whose headings are the labels.
+`list_score_columns` is the entry point. `spread_class_objects` replaces scores that are an object per item by a column
+per class, and `find_label_columns` recognizes columns whose headings are the labels.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from rightreasons.io.scores.class_headings import find_label_in_heading, list_wo
 from rightreasons.io.scores.typed_values import iterate_distinct
 
 SUM_TOLERANCE = 0.02
-"""Scores whose headings are the labels add up to 1, or to 100, up to this share."""
+"""Maximum relative difference from 1, or from 100, of the sum of scores whose headings are the labels."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of scores: one of lists, or of P(class 1), or one per class.
+    """Columns of scores: a single one of lists or of P(class 1), or one column per class.
 
     Attributes:
         columns: The columns, in the order of the classes.
-        kind: "probabilities", "logits" or "log_probabilities", as their headings say; None if they do not.
-        class_names: The class that each column names; None if they name none.
+        kind: "probabilities", "logits" or "log_probabilities"; None if the headings do not show the kind.
+        class_names: The class in the heading of each column; None if the headings contain no classes.
     """
 
     columns: tuple[str, ...]
@@ -49,13 +49,13 @@ class ScoreColumns:
 
 
 def list_score_columns(columns: Columns) -> list[ScoreColumns]:
-    """Return the columns that may be the scores by their headings.
+    """Return the columns that may be the scores according to their headings.
 
-    These are single columns of a usual name ("scores", "logits"), and groups of columns with one class
+    These are single columns with a usual heading ("scores", "logits"), and groups of columns with one class
     each ("p_good", "p_bad").
 
     Args:
-        columns: Column by name.
+        columns: Columns by their names.
 
     Returns:
         A candidate for each single column and for each group.
@@ -70,7 +70,7 @@ def list_score_columns(columns: Columns) -> list[ScoreColumns]:
             heading_by_class = heading_by_prefix.setdefault(prefix, {})
             heading_by_class[class_name] = heading
     for prefix, heading_by_class in heading_by_prefix.items():
-        # A single column is P(class 1) only if it has a usual name.
+        # A group has at least two columns: a single one such as "p_value" may be anything.
         if len(heading_by_class) < 2:
             continue
         scores = ScoreColumns(
@@ -83,12 +83,12 @@ def list_score_columns(columns: Columns) -> list[ScoreColumns]:
 
 
 def _list_usual_scores(columns: Columns) -> list[ScoreColumns]:
-    """Return the columns that may be scores by a usual heading, such as "scores" or "logits".
+    """Return the columns with a usual heading of scores, such as "scores" or "logits".
 
-    A heading of confidences counts if the column holds lists, which are the scores of all classes.
+    A column with a heading of confidences is included if it contains lists, the scores of all classes.
 
     Args:
-        columns: Column by name.
+        columns: Columns by their names.
     """
     kind_by_heading = PREDICTION_HEADINGS["scores"]
     candidates = []
@@ -107,19 +107,19 @@ def spread_class_objects(
 ) -> tuple[Columns, PredictionOptions]:
     """Replace columns of objects of scores, such as {"up": 0.7, "down": 0.3}, by a column per class.
 
-    What a pipeline of transformers returned, [{"label": "up", "score": 0.7}, …], is replaced as well.
+    The results of a pipeline of transformers, [{"label": "up", "score": 0.7}, …], are replaced as well.
 
     Args:
-        columns: Column by name.
+        columns: Columns by their names.
         options: Options, of which `score_columns` may name such a column.
 
     Returns:
-        The columns, and the options without the name of a column that was replaced.
+        The columns, and the options, without `score_columns` if the column that it names was replaced.
     """
     option_names = parse_names(options.score_columns) or ()
     for name in list(columns):
         column_by_class = _spread_column(name, columns[name], is_named=name in option_names)
-        # A column that exists is not overwritten: the user has to choose between the two.
+        # Existing columns are not overwritten, so that the user has to choose one of the two.
         has_conflict = bool(column_by_class.keys() & columns.keys())
         if not column_by_class or has_conflict:
             continue
@@ -131,17 +131,21 @@ def spread_class_objects(
 
 
 def _spread_column(name: str, column: Column, *, is_named: bool) -> dict[str, list[Any]]:
-    """Return a column per class of a column of objects of scores; {} for other columns.
+    """Return the scores in a column of objects by class, or of results of a pipeline, as a column per class.
 
     Args:
-        name: The heading, which may say the kind of the scores.
+        name: The heading. Unless an option names the column, only a usual heading such as "scores" shows
+            that objects contain scores.
         column: The cells.
-        is_named: Whether an option says that the column holds scores.
+        is_named: Whether the option `score_columns` names the column.
+
+    Returns:
+        Heading such as "p_up" -> scores; an empty mapping for a column of other cells.
     """
     kind_by_heading = PREDICTION_HEADINGS["scores"]
     heading_key = make_heading_key(name)
     has_scores = is_named or heading_key in kind_by_heading
-    # The first cell shows that most columns are of another form, without parsing all rows.
+    # The first cell shows whether it is worth parsing all cells.
     example = parse_cell(column[0])
     is_pipeline = bool(make_pipeline_columns([example]))
     has_objects = has_scores and isinstance(example, dict)
@@ -155,11 +159,11 @@ def _spread_column(name: str, column: Column, *, is_named: bool) -> dict[str, li
 
 
 def spread_objects(cells: Sequence[Any], kind: str | None) -> dict[str, list[Any]]:
-    """Return a column per class of objects of scores by class; {} if a cell is no object.
+    """Return the scores in objects by class as a column per class; an empty mapping if a cell is not an object.
 
     Args:
-        cells: An object per row; a class that it lacks has the score None.
-        kind: "probabilities", "logits", "log_probabilities" or None, which selects the prefix of the
+        cells: An object per row. A class that is missing in an object has the score None.
+        kind: "probabilities", "logits", "log_probabilities" or None. It determines the prefix of the
             headings, such as "p_" for probabilities.
 
     Example:
@@ -168,7 +172,7 @@ def spread_objects(cells: Sequence[Any], kind: str | None) -> dict[str, list[Any
     """
     if not all(isinstance(cell, dict) for cell in cells):
         return {}
-    # The first prefix of this kind.
+    # `CLASS_COLUMNS` maps prefixes to kinds. The first prefix of the kind is used.
     prefixes = list(CLASS_COLUMNS)
     kinds = list(CLASS_COLUMNS.values())
     prefix = prefixes[kinds.index(kind)]
@@ -185,21 +189,22 @@ def find_label_columns(columns: Columns, labels: Column) -> dict[str, Column]:
     For example, the columns "good" and "bad" next to labels of these names are P(good) and P(bad).
 
     Args:
-        columns: Column by name, without that of the labels.
+        columns: Columns by their names, without the column of labels.
         labels: (N,) labels.
 
     Returns:
-        The columns under headings that say what they are, such as "p_good"; {} if there are none.
+        The columns under new headings of probabilities, such as "p_good"; an empty mapping if there are no
+        such columns.
     """
     label_by_word = {}
     for word, label in list_words(labels).items():
-        # Numbers occur in headings by accident.
+        # Headings contain numbers by accident.
         if not is_number(label):
             label_by_word[word] = label
     name_by_label: dict[str, str] = {}
     for name in columns:
         label = find_label_in_heading(name, label_by_word)
-        # Two columns of one label are no scores of classes.
+        # If two headings contain the same label, the columns are not scores of classes.
         if label in name_by_label:
             return {}
         if label:
@@ -210,11 +215,11 @@ def find_label_columns(columns: Columns, labels: Column) -> dict[str, Column]:
 
 
 def _are_shares(columns: Columns, names: Iterable[str]) -> bool:
-    """Return whether the numbers of some columns add up to 1, or to 100, in every row.
+    """Return whether the numbers of several columns add up to 1, or to 100, in every row.
 
     Args:
-        columns: Column by name.
-        names: The columns to add up; False if one holds something else than numbers.
+        columns: Columns by their names.
+        names: The columns to add up. If a cell in one of them is not a number, the result is False.
     """
     sums: Any = 0
     for name in names:
@@ -228,10 +233,13 @@ def _are_shares(columns: Columns, names: Iterable[str]) -> bool:
 
 
 def _may_hold_scores(column: Column) -> bool:
-    """Return whether a column with a heading of scores may hold them, by its first cell that is not empty.
+    """Return whether a column with a heading of scores may contain scores, by its first cell that is not empty.
 
-    Annotation tools use such headings ("predictions") for objects, for the ids of objects, or for
-    empty lists if no model filled them in.
+    Annotation tools use the heading "predictions" for objects, for the ids of objects, or for empty lists
+    if there are no predictions.
+
+    Args:
+        column: The cells.
     """
     if isinstance(column, np.ndarray):
         return True
@@ -239,7 +247,7 @@ def _may_hold_scores(column: Column) -> bool:
         if cell in (None, [], "", "[]"):
             continue
         value = unwrap_value(cell)
-        # A list of one whole number other than 0 and 1 holds an id.
+        # A list of a single integer other than 0 and 1 contains an id.
         if is_list_of_one(cell) and isinstance(value, int):
             return value in (0, 1)
         example = value[0] if isinstance(value, list) else value
@@ -248,7 +256,7 @@ def _may_hold_scores(column: Column) -> bool:
 
 
 def _has_lists(column: Column) -> bool:
-    """Return whether a column holds lists of numbers."""
+    """Return whether a column contains lists of numbers."""
     if isinstance(column, np.ndarray) and column.ndim > 1:
         return True
     return isinstance(column[0], list)

@@ -1,7 +1,7 @@
-"""The scores of classes in a file: which columns hold them, and their numbers as one table.
+"""Reads the scores of classes from the columns of a file as one table.
 
-`read_scores` is the entry point. Percentages are divided by 100, rounded probabilities by their sums, and the logit of
-one class becomes a probability.
+`read_scores` is the entry point. Percentages are divided by 100, rounded probabilities by their sums, and a single logit
+becomes a probability.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from rightreasons.io.prediction_roles import PredictionRoles
 from rightreasons.io.scores.score_columns import ScoreColumns, list_score_columns
 
 MAX_PERCENT_ERROR = 1
-"""Percentages of one item miss 100 by no more than this."""
+"""Maximum difference of the sum of an item's percentages from 100."""
 
 ROUNDED_DECIMALS = (2, 3)
-"""Numbers of decimals to which people round probabilities."""
+"""Numbers of decimals to which probabilities are often rounded."""
 
 MAX_NUMBER_LENGTH = 18
-"""Longer names of digits are ids, and no numbers of classes."""
+"""Maximum number of digits of the number of a class; more digits are an id."""
 
 ScoreTable = NDArray[Any] | list[list[float]]
-"""(N, K) scores, (N,) P(class 1), or a list per item where the numbers of choices differ."""
+"""(N, K) scores, (N,) P(class 1), or a list per item if items have different numbers of choices."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,10 +44,10 @@ class Scores:
     """The scores of a file.
 
     Attributes:
-        columns: The columns that they were read from.
+        columns: The columns from which the scores were read.
         table: The scores.
-        kind: "probabilities", "logits" or "log_probabilities", as an option or the headings say; None otherwise.
-        remark: What was done to them, in brackets; "" for nothing.
+        kind: "probabilities", "logits" or "log_probabilities"; None if neither an option nor a heading states it.
+        remark: A change to the scores, in brackets, such as " (its sigmoid)"; "" if they were not changed.
     """
 
     columns: ScoreColumns
@@ -60,12 +60,12 @@ def read_scores(roles: PredictionRoles) -> Scores:
     """Read the scores of a table, with percentages as fractions and a single logit as a probability.
 
     Args:
-        roles: The roles of the columns, and the options that name columns.
+        roles: The roles of the columns, and the options `score_columns` and `scores`.
 
     Raises:
-        OptionError: If no columns can be the scores, if several can, or if they must be percentages
-            and no option says so.
-        ValueError: If a column holds no scores.
+        OptionError: If no columns can be the scores, if several can, or if the numbers are percentages
+            but the option `scores` does not state it.
+        ValueError: If the values of a column are not scores.
     """
     selection = select_score_columns(roles)
     kind = settle_kind(roles.options.scores) or selection.kind
@@ -79,7 +79,7 @@ def read_scores(roles: PredictionRoles) -> Scores:
 
 
 def settle_kind(scores: str | None) -> str | None:
-    """Return the kind that scores have after they were read: percentages become probabilities."""
+    """Return the kind of scores after they were read, with "probabilities" for "percentages"."""
     return "probabilities" if scores == "percentages" else scores
 
 
@@ -87,29 +87,29 @@ def settle_kind(scores: str | None) -> str | None:
 
 
 def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
-    """Return the columns of scores: those that an option names, or else the only candidates.
+    """Return the columns of scores: those that an option names, or else the only candidate.
 
     Args:
         roles: The roles of the columns. Each element of `roles.scores` is a candidate: one column of
-            lists, or a group of columns with one class each.
+            lists, or a group of one column per class.
 
     Raises:
-        OptionError: If there are no candidates, or several.
+        OptionError: If there is no candidate, or if there are several.
     """
     source_name = roles.source_name
     if roles.options.score_columns is not None:
         return _get_named_columns(roles, roles.options.score_columns)
     candidates = roles.scores
     if not candidates:
-        # A column of answers may have a heading of scores; the reader of its cells refuses it with a
-        # message about what it holds.
+        # A column of answers may have a heading of scores. It becomes a candidate, so that the reader of
+        # its cells raises an error about them.
         unlabeled = {}
         for name, column in roles.columns.items():
             if name not in roles.labels:
                 unlabeled[name] = column
         candidates = list_score_columns(unlabeled)
 
-    # A table may have the probabilities and the logits: the option `scores` selects one of the two.
+    # If a table has probabilities and logits, the option `scores` selects one of the two.
     matches = _select_kind(candidates, roles)
     if not matches:
         raise _make_missing_scores_error(roles)
@@ -120,11 +120,15 @@ def select_score_columns(roles: PredictionRoles) -> ScoreColumns:
             "`scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
-    return _sort_numbered(matches[0], source_name)
+    return _sort_by_class_number(matches[0], source_name)
 
 
 def _make_missing_scores_error(roles: PredictionRoles) -> OptionError:
-    """Return the error for a table without columns of scores."""
+    """Return the error for a table without columns of scores.
+
+    Args:
+        roles: The roles, with all columns, which the message lists, and the name of the table.
+    """
     usual_headings = list(PREDICTION_HEADINGS["scores"])[:3]
     return OptionError(
         f"Expected a column of scores ({', '.join(usual_headings)}, …) or one column per class "
@@ -137,13 +141,13 @@ def _make_missing_scores_error(roles: PredictionRoles) -> OptionError:
 
 
 def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
-    """Return the columns that `score_columns` names, with the kind and the classes by their headings.
+    """Return the columns that the option `score_columns` names, with their kind and classes.
 
     For example, "p_good,p_bad" are probabilities of the classes "good" and "bad".
 
     Args:
-        roles: The roles of the columns.
-        option: The value of `score_columns`, as in "p_good,p_bad".
+        roles: The roles, with all columns.
+        option: The value of `score_columns`, such as "p_good,p_bad".
 
     Raises:
         OptionError: If a column is missing.
@@ -153,21 +157,21 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
         check_column_name(roles.columns, name, "score_columns", roles.source_name)
     check_ids(names, "score_columns")
 
-    # The first heading says the kind of the numbers: by a usual name ("logits"), or by its prefix ("p_").
+    # The first heading shows the kind of the numbers: it is a usual one ("logits"), or has a prefix ("p_").
     heading = names[0]
     prefix, _ = parse_class_column(heading)
     kind_by_heading = PREDICTION_HEADINGS["scores"]
     heading_key = make_heading_key(heading)
     kind: str | None
     if heading in NORMALIZED:
-        # Log-likelihoods per character or per byte do not add up to 1, as logits do not.
+        # Like logits, log-likelihoods per character or per byte are not those of probabilities.
         kind = "logits"
     elif heading_key in kind_by_heading:
         kind = kind_by_heading[heading_key]
     else:
         kind = CLASS_COLUMNS.get(prefix or "")
 
-    # One column without a prefix holds lists, or P(class 1).
+    # A single column without a prefix contains lists of scores, or P(class 1).
     if len(names) == 1 and prefix is None:
         return ScoreColumns(names, kind)
     classes = tuple(parse_class_column(name)[1] for name in names)
@@ -177,14 +181,14 @@ def _get_named_columns(roles: PredictionRoles, option: Any) -> ScoreColumns:
 def _select_kind(
     candidates: Sequence[ScoreColumns], roles: PredictionRoles
 ) -> Sequence[ScoreColumns]:
-    """Return the candidates for the scores that have the kind which the option `scores` states.
+    """Return the candidates for the scores whose kind is the one that the option `scores` states.
 
     Args:
-        candidates: Columns, or groups of columns, of scores.
+        candidates: Columns of scores, or groups of one column per class, each with its kind.
         roles: The roles, with the options.
 
     Returns:
-        The candidates of that kind, or else those of unknown kind; all of them without the option.
+        The candidates of this kind, or else those of unknown kind. Without the option, all candidates.
 
     Raises:
         OptionError: If all candidates are of another kind.
@@ -195,8 +199,8 @@ def _select_kind(
     matches = [candidate for candidate in candidates if candidate.kind == kind]
     if matches:
         return matches
-    of_unknown_kind = [candidate for candidate in candidates if candidate.kind is None]
-    if candidates and not of_unknown_kind:
+    unspecified = [candidate for candidate in candidates if candidate.kind is None]
+    if candidates and not unspecified:
         names: list[str] = []
         for candidate in candidates:
             names += candidate.columns
@@ -205,15 +209,15 @@ def _select_kind(
             f"but the scores are {format_list(names)}.",
             option="scores",
         )
-    return of_unknown_kind
+    return unspecified
 
 
-def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
-    """Sort columns whose classes are numbers by these, as p_0, p_1, p_2, p_10; others stay as they are.
+def _sort_by_class_number(scores: ScoreColumns, source_name: str) -> ScoreColumns:
+    """Sort columns whose classes are numbers, such as p_0, p_1, p_2, p_10, by these numbers.
 
     Args:
-        scores: The columns.
-        source_name: The name of the table, for errors.
+        scores: The columns, and their classes. They are returned unchanged unless all classes are numbers.
+        source_name: Name of the table, for error messages.
 
     Raises:
         OptionError: If the numbers do not count from 0 or 1 without a gap.
@@ -221,7 +225,7 @@ def _sort_numbered(scores: ScoreColumns, source_name: str) -> ScoreColumns:
     if not scores.class_names:
         return scores
     for name in scores.class_names:
-        # Long digits are ids; other scripts have digits as well, which are no numbers of classes.
+        # Many digits are an id, and digits of other scripts are not used as numbers of classes.
         is_number = name.isascii() and name.isdecimal() and len(name) <= MAX_NUMBER_LENGTH
         if not is_number:
             return scores
@@ -249,13 +253,13 @@ def _read_table(roles: PredictionRoles, names: Sequence[str]) -> ScoreTable:
 
     Args:
         roles: The roles, with all columns of the file.
-        names: One column of lists or of P(class 1), or K columns with a class each.
+        names: One column of lists or of P(class 1), or K columns of one class each.
 
     Returns:
         (N, K) scores, (N,) P(class 1), or lists of different lengths.
 
     Raises:
-        ValueError: If a cell holds no number, or a column of one class holds lists.
+        ValueError: If a cell is not a number, or if it is a list in a column of one class.
     """
     columns = {**roles.columns, **roles.label_columns}
     if len(names) == 1:
@@ -276,8 +280,8 @@ def _read_single_column(column: Column, name: str) -> ScoreTable:
     """Read a column of lists of scores, or of P(class 1).
 
     Args:
-        column: The cells; lists may be written as texts.
-        name: The name of the column, for errors.
+        column: (N,) cells, which may be lists, strings such as "[0.9, 0.1]", or numbers.
+        name: Name of the column, for error messages.
 
     Returns:
         (N, K) scores, (N,) P(class 1), or lists of different lengths.
@@ -286,10 +290,10 @@ def _read_single_column(column: Column, name: str) -> ScoreTable:
         ValueError: If all values are whole numbers, which are predicted classes.
     """
     cells: list[Any] = []
-    # Arrays of numbers hold no lists.
+    # The cells of other arrays are numbers, and need not be parsed.
     if not isinstance(column, np.ndarray) or column.dtype == object:
         cells = list(map(parse_list, column))
-    # One list makes it a column of lists, in which other cells are refused.
+    # If one cell is a list, all cells have to be lists.
     has_lists = any(isinstance(cell, (list, np.ndarray)) for cell in cells)
     table = _read_lists(cells, name) if has_lists else parse_numbers(column, name)
     is_vector = isinstance(table, np.ndarray) and table.ndim == 1
@@ -305,14 +309,14 @@ def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
     """Read a column with a list of scores per item.
 
     Args:
-        cells: The lists, whose numbers may be texts.
-        name: The name of the column, for errors.
+        cells: (N,) lists of numbers, or of strings of numbers.
+        name: Name of the column, for error messages.
 
     Returns:
-        (N, K) scores, or a list per item if their lengths differ, as those of choices do.
+        (N, K) scores, or N lists if their lengths differ, because items have different numbers of choices.
 
     Raises:
-        ValueError: If a cell is no list, or holds lists or something else than numbers.
+        ValueError: If a cell is not a list, or if a member of a list is not a number.
     """
     check_all(
         cells,
@@ -326,7 +330,6 @@ def _read_lists(cells: Sequence[Any], name: str) -> ScoreTable:
     check_all(
         rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
     )
-    # Items may have different numbers of choices.
     lengths = set(map(len, rows))
     if len(lengths) > 1:
         return [row.tolist() for row in rows]
@@ -339,11 +342,11 @@ def scale_percentages(table: Any, roles: PredictionRoles, kind: str | None, colu
     Args:
         table: (N, K) or (N,) numbers, or lists of numbers.
         roles: The roles, with the options.
-        kind: The kind of the scores; None if it is not known.
-        columns: The columns, for errors.
+        kind: The kind of the scores, such as "logits"; None if it is not known.
+        columns: The columns, for error messages.
 
     Raises:
-        OptionError: If the numbers must be percentages, and no option says so.
+        OptionError: If the numbers are percentages, but the option does not state it.
     """
     if roles.options.scores == "percentages":
         if isinstance(table, np.ndarray):
@@ -373,28 +376,29 @@ def _are_percentages(table: NDArray[Any]) -> bool:
 
 
 def _divide_by_sums(table: Any, kind: str | None) -> tuple[Any, str]:
-    """Divide rows of probabilities by their sums, if only rounding explains that these are not 1.
+    """Divide rows of rounded probabilities by their sums, if these differ from 1 only by rounding.
 
     Args:
-        table: (N, K) scores; other tables are returned as they are.
-        kind: The kind of the scores; None if it is not known.
+        table: (N, K) scores. Other scores, and those of other kinds than probabilities, are not changed.
+        kind: The kind of the scores, such as "logits"; None if it is not known.
 
     Returns:
-        The scores, and a remark in brackets; "" if nothing was done.
+        The scores, and a remark on the change in brackets; "" if they were not changed.
     """
     is_table = isinstance(table, np.ndarray) and table.ndim >= 2
     if not is_table or kind not in (None, "probabilities"):
         return table, ""
     sums = table.sum(axis=1, keepdims=True)
     error = np.abs(sums - 1).max()
-    # Most tables add up to 1, and need no search for the number of decimals. The comparison is negated
-    # because the error is NaN if a score is.
+    # Most rows add up to 1, and need no change. The negation also covers scores of NaN, whose error is
+    # NaN.
     if not error > ROW_SUM_TOLERANCE or table.min() < 0:
         return table, ""
     for n_decimals in ROUNDED_DECIMALS:
+        # The tolerance of 1e-9 is for errors of floating-point numbers.
         if not np.allclose(table, np.round(table, n_decimals), atol=1e-9):
             continue
-        # Rounding changes each of the K numbers by half a unit of the last decimal at most.
+        # Rounding changes each of the K numbers by at most half a unit of the last decimal.
         n_classes = table.shape[1]
         max_error = n_classes * 0.5 * 10.0**-n_decimals
         if error > max_error + 1e-9:
