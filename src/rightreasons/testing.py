@@ -51,26 +51,26 @@ def check_scorer(
 ) -> None:
     """Check that a scorer keeps the contract of `rightreasons.models.Scorer`.
 
-    The scorer gets five items with classes or choices, among them an empty text: together, one by
-    one, in another order, with other ids, with labels, with second texts, and with a folder for
-    its results. Items may fail and are then listed in `failures`, but other items must not fail
-    with them. A scorer of classes also gets long texts that differ in their last words, and a
-    scorer of choices other and more choices.
+    The scorer gets five items with classes or choices, one of which is an empty text: all together,
+    one by one, in another order, with other ids, with labels, with second texts, and with a folder
+    for its results. An item may fail and be listed in `failures`, but it must not make other items
+    fail. A scorer of classes also gets long texts that differ in their last words. A scorer of
+    choices also gets the choices in another order, and additional ones.
 
-    Scores are compared as log-probabilities, because a number that is added to all scores of an
-    item changes nothing. `audit` repeats 20 of its own items for every function, estimator and
-    scorer of your own.
+    Scores are compared as log-probabilities, because adding a number to all scores of an item does
+    not change the probabilities. `audit` repeats these checks on 20 of its own items for every
+    function, estimator and scorer of a user.
 
     Args:
-        scorer: The scorer.
+        scorer: The scorer to be checked.
         tolerance: Largest allowed difference between two log-probabilities of an item, as a share
             of the largest one.
-        texts: A few texts that any such model classifies correctly, best of equal lengths. They
-            reveal classes in another order, and answers that do not depend on the text.
-        labels: Their labels, as indices of `label_names`.
+        texts: A few texts that any such model classifies correctly, if possible of equal lengths.
+            They reveal a wrong order of the classes, and predictions that do not depend on the text.
+        labels: Labels of these texts, as indices of `label_names`.
 
     Raises:
-        AssertionError: If the scorer breaks the contract; the message says how.
+        AssertionError: If the scorer breaks the contract; the message describes the violation.
 
     Example:
         >>> from rightreasons.models import as_scorer
@@ -103,11 +103,18 @@ def check_scorer(
 
 
 def _check_attributes(scorer: Scorer) -> None:
-    """Check the attributes that an audit reads before it asks for scores."""
+    """Check the attributes that an audit reads before it asks for scores.
+
+    Args:
+        scorer: The scorer to be checked.
+
+    Raises:
+        AssertionError: If an attribute is missing or has the wrong type.
+    """
     _check(isinstance(scorer, Scorer), "all members of `Scorer`", type(scorer).__name__)
     has_name = isinstance(scorer.name, str) and bool(scorer.name)
     _check(has_name, "a text in `name`", scorer.name)
-    # Multiple choice has no classes.
+    # The names are None for multiple choice, which has no classes.
     names = scorer.label_names
     _check(
         names is None or _are_class_names(names),
@@ -136,7 +143,16 @@ def _are_class_names(names: object) -> bool:
 
 
 def _check_scores(scorer: Scorer, scores: Scores, rows: dict[int, Floats]) -> None:
-    """Check the scores of all items."""
+    """Check the scores of all items: how many there are, their fields, and that they are logits.
+
+    Args:
+        scorer: The scorer to be checked.
+        scores: Scores of all items.
+        rows: Item -> its logits, without failed items.
+
+    Raises:
+        AssertionError: If the scores break the contract.
+    """
     _check(
         # Only the empty text may have no scores.
         len(rows) >= len(TEXTS) - 1,
@@ -167,7 +183,7 @@ class _RowCheck:
     """A comparison of the scores of items with those that they got at first.
 
     Attributes:
-        scorer: The scorer.
+        scorer: The scorer to be checked.
         rows: Item -> its scores.
         tolerance: As in `check_scorer`.
     """
@@ -177,7 +193,17 @@ class _RowCheck:
     tolerance: float
 
     def compare(self, description: str, item: int, row: Floats, columns: Sequence[int]) -> None:
-        """Check that a row has the log-probabilities of the given columns of the first scores."""
+        """Check that an item has the same log-probabilities as when it was scored first.
+
+        Args:
+            description: What is different this time, such as "in another order".
+            item: The item.
+            row: Its new scores.
+            columns: Columns of its first scores, in the order of the new ones.
+
+        Raises:
+            AssertionError: If the difference exceeds the tolerance.
+        """
         expected = _log_softmax(self.rows[item][list(columns)])
         actual = _log_softmax(row)
         allowed = self.tolerance * max(1.0, float(np.abs(expected).max()))
@@ -198,11 +224,18 @@ class _RowCheck:
 
 
 def _check_repetitions(check: _RowCheck) -> None:
-    """Check that the scores of an item do not depend on how often and with what it is scored."""
+    """Check that the scores of an item do not depend on other items, ids, labels or repetitions.
+
+    Args:
+        check: The scorer with its first scores of all items.
+
+    Raises:
+        AssertionError: If scores differ from the first ones.
+    """
     all_items = range(len(TEXTS))
     check.repeat("again", all_items)
     check.repeat("in another order", all_items[::-1])
-    # Ids are names: an answer that depends on them is no answer to the text.
+    # Ids are arbitrary names, so the scores must not depend on them.
     other_ids = [f"other {item}" for item in all_items]
     renamed = _score(check.scorer, all_items, ids=other_ids)
     for name, row in zip(renamed.ids, renamed.logits, strict=True):
@@ -212,20 +245,27 @@ def _check_repetitions(check: _RowCheck) -> None:
         # The second time, the scores are read from the folder.
         check.repeat("into a folder", all_items, out=Path(folder) / "scores")
         check.repeat("out of that folder", all_items, out=Path(folder) / "scores")
-        # Other items must not get the scores that the folder holds, which are set aside.
+        # Scores of other items in the folder must be moved aside, with a warning, and not be used.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SetAsideWarning)
             check.repeat("into a folder of other items", [0, 2], out=Path(folder) / "scores")
     for item in check.rows:
         check.repeat(f"of item {item} alone", [item])
-    # A scorer that reads the labels would be right for the wrong reason.
+    # A scorer must not use the labels.
     labels = [item % 2 for item in all_items]
     check.repeat("with labels", all_items, labels=labels)
     check.repeat("with other labels", all_items, labels=[1 - label for label in labels])
 
 
 def _check_separate_choices(check: _RowCheck) -> None:
-    """Check that the score of a choice does not depend on the other choices, or on their order."""
+    """Check that the score of a choice does not depend on the other choices, or on their order.
+
+    Args:
+        check: A scorer of choices, with its first scores of all items.
+
+    Raises:
+        AssertionError: If scores differ from the first ones.
+    """
     for item in check.rows:
         choices = CHOICES[item]
         reordered = _score_choices(check.scorer, item, choices[::-1])
@@ -247,7 +287,14 @@ def _score_choices(scorer: Scorer, item: int, choices: Sequence[str]) -> Floats:
 
 
 def _check_pairs(scorer: Scorer) -> None:
-    """Check that a scorer of pairs reads the second texts, or refuses them."""
+    """Check that a scorer of classes either uses second texts, or raises an error for them.
+
+    Args:
+        scorer: The scorer to be checked.
+
+    Raises:
+        AssertionError: If different second texts have the same scores.
+    """
     items = [0, 2, 3]
     tables = []
     for beginning in ("it was good", "it was bad, and far too long"):
@@ -255,7 +302,7 @@ def _check_pairs(scorer: Scorer) -> None:
         try:
             scores = _score(scorer, items, text_pairs=second_texts)
         except (ValueError, TypeError):
-            # It takes single texts, and says so.
+            # The scorer is for single texts, and refuses pairs as it should.
             return
         tables.append(np.asarray(scores.logits, dtype=np.float64))
     _check(
@@ -266,7 +313,14 @@ def _check_pairs(scorer: Scorer) -> None:
 
 
 def _check_long_texts(scorer: Scorer) -> None:
-    """Check that a scorer that cuts long texts counts them in `truncated`."""
+    """Check that a scorer that truncates long texts counts them in `truncated`.
+
+    Args:
+        scorer: A scorer of classes.
+
+    Raises:
+        AssertionError: If the ends of long texts do not matter, and no text is counted.
+    """
     arguments: dict[str, Any] = {"progress": False}
     names = [f"end {index}" for index in range(len(_ENDS))]
     short = scorer.predict(list(_ENDS), ids=names, **arguments)
@@ -274,7 +328,7 @@ def _check_long_texts(scorer: Scorer) -> None:
     long = scorer.predict(long_texts, ids=names, **arguments)
     if long.truncated or long.failures or short.failures:
         return
-    # A model that never looks at these words cannot show that it cuts them.
+    # If the model ignores these words even in short texts, the test shows nothing.
     is_sensitive = np.ptp(np.asarray(short.logits), axis=0).max() > 0
     reads_the_end = np.ptp(np.asarray(long.logits), axis=0).max() > 0
     _check(
@@ -285,12 +339,21 @@ def _check_long_texts(scorer: Scorer) -> None:
 
 
 def _check_labeled_texts(scorer: Scorer, texts: Sequence[str], labels: Sequence[int]) -> None:
-    """Check that most labeled texts get their label."""
+    """Check that a scorer predicts the labels of most of the given texts.
+
+    Args:
+        scorer: A scorer of classes.
+        texts: Texts that any such model classifies correctly; the check is skipped without texts.
+        labels: Their labels, as indices of `label_names`.
+
+    Raises:
+        AssertionError: If at most half of the predictions are correct.
+    """
     if not len(texts):
         return
     names = list(map(_name_item, range(len(texts))))
     scores = scorer.predict(list(texts), ids=names, progress=False)
-    # A text without scores is not classified correctly.
+    # If a text has no scores, the predictions cannot be matched with the labels.
     n_correct = 0
     if len(scores) == len(texts):
         n_correct = int((scores.predicted == np.asarray(labels)).sum())
@@ -302,7 +365,15 @@ def _check_labeled_texts(scorer: Scorer, texts: Sequence[str], labels: Sequence[
 
 
 def _check_labels(scorer: Scorer, scored_items: Sequence[int]) -> None:
-    """Check that scores keep the labels of their items."""
+    """Check that `labels` of the scores are the labels of the items that were scored.
+
+    Args:
+        scorer: The scorer to be checked.
+        scored_items: Items that did not fail.
+
+    Raises:
+        AssertionError: If the labels are missing or differ.
+    """
     labels = np.arange(len(TEXTS)) % 2
     kept_labels = _score(scorer, range(len(TEXTS)), labels=labels.tolist()).labels
     expected = labels[list(scored_items)].tolist()
@@ -314,7 +385,18 @@ def _check_labels(scorer: Scorer, scored_items: Sequence[int]) -> None:
 
 
 def _score(scorer: Scorer, items: Sequence[int], **options: Any) -> Scores:
-    """Score the items at the given positions of `TEXTS`."""
+    """Score items, and convert unexpected errors to an AssertionError.
+
+    Args:
+        scorer: The scorer to be checked.
+        items: Positions of the items in `TEXTS`.
+        **options: Further arguments of `choose` or `predict`.
+
+    Raises:
+        ValueError: If the scorer refuses the arguments.
+        TypeError: If the scorer refuses the arguments.
+        AssertionError: If the scorer raises another error, or does not return `Scores`.
+    """
     arguments = {
         "ids": list(map(_name_item, items)),
         "progress": False,
@@ -330,7 +412,7 @@ def _score(scorer: Scorer, items: Sequence[int], **options: Any) -> Scores:
         else:
             scores = scorer.predict(texts, **arguments)
     except (ValueError, TypeError):
-        # A refusal: what it means depends on what was asked.
+        # The scorer refuses the arguments, which callers may expect.
         raise
     except Exception as error:
         raise AssertionError(
@@ -352,7 +434,19 @@ def _name_item(item: int) -> str:
 
 
 def _parse_rows(scorer: Scorer, scores: Scores, items: Sequence[int]) -> dict[int, Floats]:
-    """Return item -> its scores, for the items that have some."""
+    """Check the shape of the scores of some items, and return them by item.
+
+    Args:
+        scorer: The scorer to be checked.
+        scores: Scores of the items.
+        items: Positions of the items in `TEXTS`.
+
+    Returns:
+        Item -> (K,) its logits, without failed items.
+
+    Raises:
+        AssertionError: If ids, failures, shapes or values of the scores are invalid.
+    """
     scored = []
     for item in items:
         if _name_item(item) not in scores.failures:
@@ -367,7 +461,7 @@ def _parse_rows(scorer: Scorer, scores: Scores, items: Sequence[int]) -> dict[in
     _check(has_reasons, "a reason for each of `failures`", scores.failures)
 
     logits = scores.logits
-    # Rows of a table and of `Ragged` are iterated alike.
+    # Both an array and a `Ragged` yield one row per item.
     rows = [np.asarray(row, dtype=np.float64) for row in logits]
     shapes = []
     expected = []

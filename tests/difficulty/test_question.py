@@ -94,7 +94,7 @@ def test_examples_are_marked_and_told_what_flips_them(answered):
         assert example.marks
         assert max(mark.weight for mark in example.marks) == 1
         assert example.note.startswith("λ = ")
-    told = ("flips it to", "flips it;", "No word of it could be replaced.")
+    told = ("flips it to", "flips it;", "No word could be replaced.")
     assert all(any(words in example.note for words in told) for example in hard.examples)
     substitutions = found.data["substitutions"]
     assert substitutions["n_items"] == 24

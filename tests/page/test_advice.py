@@ -3,8 +3,10 @@
 import shlex
 from types import SimpleNamespace
 
+import pytest
+
 from rightreasons.io.options import AuditOptions
-from rightreasons.page.advice import ask, debias, mirror
+from rightreasons.page.advice import ask, debias, mirror, repair
 from rightreasons.page.prose import action
 
 COMMAND = (
@@ -43,3 +45,15 @@ def test_all_items_are_asked_without_the_limit():
     words = shlex.split(ask(make_context(), "cues", all_items=True))
     assert "--limit" not in words
     assert words[-2:] == ["--questions", "cues"]
+
+
+@pytest.mark.parametrize(("train", "file"), [("reviews.csv", "reviews.csv"), (None, "train.csv")])
+def test_a_repair_edits_the_training_texts_of_the_audit(train, file):
+    context = make_context()
+    context.settings = AuditOptions(train=train)
+
+    words = parse(repair(context, "my report", ["copper", "marble"], "Repair it."))
+
+    assert words == [
+        "rightreasons", "repair", "my report", "--train", file, "--not-reasons", "copper,marble",
+    ]  # fmt: skip

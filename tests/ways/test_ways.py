@@ -159,7 +159,9 @@ def test_every_way_asks_the_same_item_with_all_its_options():
         options = OPTION.findall(question)
         texts = [text for _, text in options]
         assert "Which?" in question
-        assert texts == [item.fields["choices"][place] for place in rendering.places(3)]
+        assert texts == [
+            item.fields["choices"][place] for place in rendering.get_displayed_order(3)
+        ]
         mark, text = options[texts.index("true 1")]
         assert rendering.answers(item)[0] == (mark or text)
         questions.add(question)

@@ -88,9 +88,9 @@ def compare_confidence(
 
     ECE is biased upward, and less so for confidences that fall into few bins. The interval and the
     p-value are therefore about the debiased errors, corrected for the bias that their resamples
-    show. What remains where gaps may be small is bounded by `bound_residual_bias`: the interval is
-    widened by the bound, and the p-value is that of a difference nearer to 0 by it. The interval
-    always contains the difference of the plain errors.
+    show. The remaining bias of bins with small gaps is bounded by `bound_residual_bias`: the interval
+    is widened by the bound, and the p-value is that of a difference that is closer to 0 by the bound.
+    The interval always contains the difference of the plain errors.
 
     Args:
         confidences: Name of a source -> (N,) confidences in [0, 1]. At least one source; all list
@@ -183,20 +183,16 @@ def _compare_sources(
         there are too few answers has no entry.
     """
     tests = {}
-    # A single item shows nothing of how a mean varies.
+    # The variance of a mean cannot be estimated from a single item.
     if len(first) > 1:
+        options: dict[str, Any] = {"clusters": clusters, "resampling": resampling}
         first_gap = first.confidence - first.correct
         second_gap = second.confidence - second.correct
-        # Metric -> values per item by each confidence, and their smallest possible value.
-        means = {
-            "mean_confidence": (first.confidence, second.confidence, 0.0),
-            "confidence_gap": (first_gap, second_gap, -1.0),
-            "brier": (first_gap**2, second_gap**2, 0.0),
-        }
-        for key, (first_values, second_values, low) in means.items():
-            tests[key] = compare_paired_means(
-                first_values, second_values, low=low, clusters=clusters, resampling=resampling
-            )
+        tests["mean_confidence"] = compare_paired_means(
+            first.confidence, second.confidence, low=0.0, **options
+        )
+        tests["confidence_gap"] = compare_paired_means(first_gap, second_gap, low=-1.0, **options)
+        tests["brier"] = compare_paired_means(first_gap**2, second_gap**2, low=0.0, **options)
 
     ece_test = compare_ece(first, second, n_bins, clusters=clusters, resampling=resampling)
     if ece_test is not None:
@@ -267,7 +263,7 @@ def compare_ece(
 
     Args:
         first: The items with the first confidence.
-        second: The items in the same order with the second confidence, perhaps of other answers.
+        second: The same items with the second confidence, which may be in different answers.
         n_bins: Number of bins of equal width.
         clusters: (N,) number of the cluster of each item; None if the items are independent.
         resampling: Level, resamples and seed.
@@ -296,8 +292,8 @@ def compare_ece(
     second_resampled = compute_raw_error(resamples.select_class(1), debias=True)
     resampled_differences = first_resampled - second_resampled
 
-    # The plain error of the sample is the true error of its resamples. So the mean deviation of
-    # the resamples from it is the bias that the noise of the bins leaves in the debiased error.
+    # The plain error of the sample is the true error of its resamples. So their mean deviation from
+    # the plain error is the bias that the noise of the bins leaves in the debiased error.
     mean_resampled = float(resampled_differences.mean())
     center = observed + debiased_difference - mean_resampled
     z_score = float(special.ndtri(1 - (1 - resampling.level) / 2))
@@ -324,7 +320,7 @@ def compare_auroc(
 
     Args:
         first: The items with the first confidence.
-        second: The items in the same order with the second confidence, perhaps of other answers.
+        second: The same items with the second confidence, which may be in different answers.
         clusters: (N,) number of the cluster of each item; None if the items are independent.
         resampling: Level of the interval.
 
@@ -333,7 +329,7 @@ def compare_auroc(
         answers, or a single cluster.
     """
     n_rarer = min(_count_rarer_answers(first), _count_rarer_answers(second))
-    # A ranking is known no better than its rarer answers, correct or incorrect, allow.
+    # The precision of an AUROC is limited by the rarer of correct and incorrect answers.
     n_known = min(n_rarer, count_units(clusters, len(first)))
     if n_rarer < MIN_ANSWERS_OF_EACH_KIND or n_known < 2:
         return None
@@ -344,7 +340,7 @@ def compare_auroc(
         first_area = _compute_area(first_confidence, first_correct)
         return first_area - _compute_area(second_confidence, second_correct)
 
-    observed, _, standard_error, _ = compute_jackknife(
+    jackknife = compute_jackknife(
         subtract_areas,
         first.confidence,
         first.correct,
@@ -353,10 +349,10 @@ def compare_auroc(
         clusters=clusters,
     )
     difference = _Difference(
-        observed=observed,
-        # The bias of a ranking is small next to what so few rare answers leave unknown.
-        center=observed,
-        standard_error=standard_error,
+        observed=jackknife.figure,
+        # The bias of an AUROC is small compared with its standard error, so it is not corrected.
+        center=jackknife.figure,
+        standard_error=jackknife.standard_error,
         first_bias=0.0,
         second_bias=0.0,
         method="jackknife",
@@ -380,11 +376,11 @@ def _make_test(difference: _Difference, n_items: int, n_known: int, level: float
     """Test whether an estimated difference is 0, by Student's t, and compute its interval.
 
     Args:
-        difference: The estimated difference, in [-1, 1], with its standard error and bounds of its
-            bias.
+        difference: The difference, in [-1, 1]: `observed` without and `center` with a correction for
+            bias, its standard error, and the largest remaining bias of each confidence.
         n_items: Number of items.
-        n_known: Number of independent items that the difference is known from, at least two. The t
-            distribution has one degree of freedom less.
+        n_known: Effective number of independent items, at least two. The t distribution has one
+            degree of freedom less.
         level: Confidence level.
     """
     center = difference.center
@@ -395,8 +391,8 @@ def _make_test(difference: _Difference, n_items: int, n_known: int, level: float
     low = center - margin - difference.first_bias
     high = center + margin + difference.second_bias
     if difference.standard_error <= ROUNDING_TOLERANCE:
-        # No resample differs. Still, a share `unseen` of all items, which a sample of this size may
-        # well miss (the "rule of three" at any level), may have any difference from -1 to 1.
+        # All resamples are equal. But a sample of this size may miss a share `unseen` of all items
+        # (the "rule of three", at any level), which may have any difference from -1 to 1.
         unseen = 1 - tail ** (1 / n_known)
         low -= unseen * (1 + low)
         high += unseen * (1 - high)

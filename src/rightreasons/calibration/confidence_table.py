@@ -64,8 +64,8 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
 
     Args:
         file: A file as `read_predictions` accepts it, or a table in memory. It has one row per
-            item, a column per source (`confidence_p`, `confidence_verbalized`), and columns that
-            tell whether the answer is correct.
+            item, a column per source (`confidence_p`, `confidence_verbalized`), and either a column
+            `correct` or columns of answers and labels.
         options: Fields of `ConfidenceOptions`, for columns with unusual names.
 
     Returns:
@@ -164,7 +164,7 @@ def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
         n_rows: Number of rows.
         source_name: Name of the file or table, for the message.
     """
-    # Without such a column, each row is a separate item.
+    # Without a column of ids, each row is a separate item.
     id_column = find_usual_column(columns, USUAL_HEADINGS["confidence"]["item"])
     if id_column is None:
         return

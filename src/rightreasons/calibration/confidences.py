@@ -179,13 +179,13 @@ def parse_top_label(
     Args:
         predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths
             (multiple choice). For kind="confidence": (N,) confidence in the given answer, in [0,
-            1]. A `TopLabel` is returned as it is, so that every measure takes it in place of its
-            input.
+            1]. A `TopLabel` is returned unchanged, so that every measure accepts it in place of
+            predictions.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was correct, as 0
             and 1 or booleans.
         scores: "probabilities" (default), "logits" or "log_probabilities".
-        kind: "confidence" if the predictions are confidences in given answers. Any other kind takes
-            class scores.
+        kind: "confidence" if the predictions are confidences in given answers. For any other kind,
+            they are class scores.
 
     Returns:
         The top labels.
@@ -214,7 +214,7 @@ def parse_top_label(
         )
 
     if isinstance(references, Iterator):
-        # An iterator can be read only once, but its type and its values are looked at below.
+        # An iterator can be read only once, but its types and its values are checked separately.
         references = list(references)
 
     # Check that the form of the input fits the kind, before its values are checked.
@@ -225,7 +225,7 @@ def parse_top_label(
             "kind='confidence', but got rows.",
             option="kind",
         )
-    # Booleans say whether an answer was correct; 0 and 1 may be either.
+    # Booleans mean whether an answer is correct; 0 and 1 may also be labels.
     if not is_answer and rows.is_vector and _has_booleans(references):
         raise OptionError(
             "Expected class labels in `references`, but got True and False. If these values say "
@@ -238,7 +238,7 @@ def parse_top_label(
 
     probabilities = to_probabilities(rows, scores=scores)
     confidence, predicted = find_largest(probabilities)
-    # Labels are whole numbers: booleans are refused, unless they say what they mean here.
+    # Booleans are refused as labels, but correctness may be boolean.
     if is_answer and _has_booleans(references):
         references = to_numpy(references, "references").astype(np.int64)
     labels = check_labels_of_rows(references, probabilities)
@@ -289,7 +289,7 @@ numbers, as if they were predicted classes; pass (N, K) class scores, (N,) P(cla
 confidence in each answer with kind='confidence'.
     """
     if isinstance(predictions, (list, tuple)):
-        # Stop at the first float: a list with one holds no class labels.
+        # A list with a float does not contain class labels; `all` stops at the first one.
         is_whole = all(isinstance(value, numbers.Integral) for value in predictions)
     else:
         dtype = getattr(predictions, "dtype", None)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def reliability_diagram(
     Each bin has its 95 % interval (Wilson). For kind="classwise", the bins are those of class 0.
 
     Args:
-        predictions: (N, K) class scores, or another form that `calibration_error` takes.
+        predictions: (N, K) class scores, or another form that `calibration_error` accepts.
         references: (N,) labels.
         axes: Axes of matplotlib to draw on. If None (default), a new figure is made.
         **options: Options of `calibration_error`, such as `n_bins`, `strategy` and `scores`.
@@ -51,7 +51,7 @@ def reliability_diagram(
     from matplotlib.ticker import PercentFormatter
 
     result = calibration_error(predictions, references, **options)
-    # Every kind has one class or none, but for "classwise", which starts with class 0.
+    # All bins have the same class or none, except for kind="classwise", which starts with class 0.
     class_index = result.bins[0].class_index
     bars = []
     for row in result.bins:
@@ -59,13 +59,14 @@ def reliability_diagram(
         if row.count == 0 or row.class_index != class_index:
             continue
         bars.append(_measure_bar(row))
-    lower, width, confidence, accuracy, below, above = np.array(bars).T
+    # One array for each field of `_Bar`, in its order.
+    left_edge, width, mean_score, rate, distance_down, distance_up = np.array(bars).T
 
     if axes is None:
         _, axes = pyplot.subplots()
     axes.plot([0, 1], [0, 1], "--", color="gray")
-    axes.bar(lower, accuracy, width, align="edge", alpha=0.4)
-    axes.errorbar(confidence, accuracy, yerr=[below, above], fmt="ko", capsize=2.5)
+    axes.bar(left_edge, rate, width, align="edge", alpha=0.4)
+    axes.errorbar(mean_score, rate, yerr=[distance_down, distance_up], fmt="ko", capsize=2.5)
     axes.set_title(f"ECE {result.ece:.3f}")
 
     xlabel = "confidence"
@@ -83,20 +84,41 @@ def reliability_diagram(
     return axes
 
 
-def _measure_bar(row: CalibrationBin) -> list[float]:
-    """Return the numbers that draw one filled bin of a reliability diagram.
+class _Bar(NamedTuple):
+    """One bar of a reliability diagram.
 
-    Returns:
-        [left edge, width, mean score, rate of events, distance from the rate down to the low end of
-        its 95 % interval, distance from the rate up to the high end].
+    Attributes:
+        left_edge: Left edge.
+        width: Width.
+        mean_score: Mean score of the items in the bin.
+        rate: Rate of events, the height of the bar.
+        distance_down: Distance from the rate down to the low end of its 95 % interval.
+        distance_up: Distance from the rate up to the high end.
     """
-    # A filled bin has both means; `or` is for bins whose type allows None.
+
+    left_edge: float
+    width: float
+    mean_score: float
+    rate: float
+    distance_down: float
+    distance_up: float
+
+
+def _measure_bar(row: CalibrationBin) -> _Bar:
+    """Return the bar of a bin with items, with the Wilson interval of its rate of events.
+
+    Args:
+        row: The bin. `accuracy` and `confidence` are None only if the bin is empty.
+    """
     rate = row.accuracy or 0.0
-    confidence = row.confidence or 0.0
     n_events = round(rate * row.count)
     interval = wilson(n_events, row.count)
-    # Rounding may carry a rate of 0 or 1 past the end of its interval.
-    below = max(rate - interval.low, 0.0)
-    above = max(interval.high - rate, 0.0)
-    width = row.upper - row.lower
-    return [row.lower, width, confidence, rate, below, above]
+    return _Bar(
+        left_edge=row.lower,
+        width=row.upper - row.lower,
+        mean_score=row.confidence or 0.0,
+        rate=rate,
+        # Rounding may put a rate of 0 or 1 slightly outside its interval.
+        distance_down=max(rate - interval.low, 0.0),
+        distance_up=max(interval.high - rate, 0.0),
+    )

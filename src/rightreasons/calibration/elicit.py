@@ -44,7 +44,7 @@ def elicit_confidence(
     """Query a language model for its answers and for its confidence in them.
 
     Args:
-        scorer: The model.
+        scorer: The language model with its prompt.
         rows: Columns `id`, `label`, and either `text` (and optionally `text_pair`) or `prompt` and
             `choices`.
         seed: Seed of the generated text.
@@ -146,10 +146,10 @@ def _elicit_verbalized(
     progress: bool,
     out: Path | None,
 ) -> Floats:
-    """Ask a language model how confident it is in answers that it has given.
+    """Ask a language model how confident it is in its answers, and read the stated probabilities.
 
     Args:
-        scorer: The model.
+        scorer: The language model with its prompt.
         items: N items that it has answered.
         answers: (N,) index of its answer among the labels or choices of each item.
         seed: Seed of the generated text.
@@ -162,7 +162,7 @@ def _elicit_verbalized(
     rendering = scorer.rendering
     question = CONFIDENCE_QUESTION
     if not rendering.chat:
-        # A base model continues the text, so that the text has to begin its reply.
+        # A base model continues the prompt, so the prompt ends with the beginning of the reply.
         question += "\n\nProbability:"
     requests = []
     for item, answer in zip(items, answers.tolist(), strict=True):
@@ -170,7 +170,7 @@ def _elicit_verbalized(
         answer_text = rendering.answers(item)[answer]
         requests.append(_append_turn(request, answer_text, question))
 
-    # Stop texts of the answers do not apply to the confidence.
+    # The stop strings of the answers do not apply to the confidence.
     options = scorer.generation(brief=MAX_NEW_TOKENS).replace(stop=(), seed=seed)
     results = scorer.engine.generate(requests, options=options, progress=progress, out=out)
     confidences = []
@@ -195,7 +195,7 @@ def _append_turn(request: Request, answer: str, question: str) -> Request:
         answer: Text of the answer.
         question: Text of the question.
     """
-    # A base model has no turns: everything is one text.
+    # The prompt of a base model is one string, without turns.
     if isinstance(request.prompt, str):
         text = _join_answer(request.prompt, answer)
         return Request(request.name, f"{text}\n\n{question}")

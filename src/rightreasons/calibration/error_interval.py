@@ -65,7 +65,7 @@ class Draws:
 
 
 def draw_resamples(sample: BinnedPairs, resampling: Resampling) -> Draws:
-    """Draw what the interval of a calibration error needs: resamples, and calibrated events.
+    """Draw bootstrap resamples of the bins, and events of a calibrated model, for an interval.
 
     Args:
         sample: The pairs of scores and events, with their bins.
@@ -76,14 +76,14 @@ def draw_resamples(sample: BinnedPairs, resampling: Resampling) -> Draws:
         have in the bins (None for several classes).
     """
     has_classes = len(sample.pairs) > 1
-    # Independent pairs: the sums of the bins contain all that matters.
+    # Independent pairs can be resampled from the sums of their bins.
     if sample.clusters is None and not has_classes:
         rng = np.random.default_rng(resampling.seed)
         bins = resample_bins(sample.sums, resampling.resamples, rng)
         events = draw_calibrated_events(sample.sums.bins, resampling.resamples, rng)
         return Draws(bins=bins, calibrated=events)
 
-    # Dependent pairs, of an item or of a cluster, are resampled together.
+    # The pairs of an item, or of a cluster, are dependent and resampled together.
     bins = resample_rows(sample, resampling)
     if sample.clusters is None:
         return Draws(bins=bins, calibrated=None)
@@ -195,7 +195,8 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
         # order of the input does not change the resamples.
         columns_of_pairs = itertools.chain(*sample.pairs)
         order = argsort_canonical(*columns_of_pairs)
-        # Invert the permutation by assignment: another sort would take ten times as long.
+        # The permutation is inverted by assignment, because another sort would take ten times as
+        # long.
         units = np.empty_like(order)
         units[order] = np.arange(len(order))
     n_units = int(units.max()) + 1
@@ -210,8 +211,8 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
         counts = _draw_counts(n_groups, resampling.resamples, rng)
     weights = counts.astype(np.float64)
 
-    # The sums of a resample are those of its groups, each as often as it was drawn: one product of
-    # matrices (R, G) and (G, M) for each class and each sum.
+    # The sums of a resample are the sums of its groups, each times how often it was drawn. This is a
+    # matrix product of (R, G) and (G, M) for each class and each sum.
     n_classes = len(sample.pairs)
     n_bins = sample.n_bins
     sums_shape = (resampling.resamples, n_classes, n_bins)
@@ -230,18 +231,18 @@ def resample_rows(sample: BinnedPairs, resampling: Resampling) -> Bins:
 
 
 def draw_calibrated_clusters(sample: BinnedPairs, resampling: Resampling) -> Floats:
-    """Draw the numbers of events of a calibrated model whose clusters succeed and fail together.
+    """Draw the numbers of events of a calibrated model, if the items of a cluster depend on each other.
 
     All items of a cluster share one uniform random number u. An item has the event if its score is
-    above u: with the probability that its score states, and together with its cluster.
+    above u, so the probability of the event is its score.
 
     Args:
         sample: The pairs of one class, with clusters.
         resampling: Number of draws R and seed.
 
     Returns:
-        (R, M) numbers of events. They are not whole numbers if there are too many items to simulate
-        each draw; see `_combine_simulations`.
+        (R, M) numbers of events. If there are too many items to simulate each draw, draws combine a
+        smaller number of simulations, and their numbers need not be whole.
     """
     # The second seed keeps these draws independent of the resamples.
     rng = np.random.default_rng([resampling.seed, 6])
@@ -287,8 +288,8 @@ def _combine_simulations(
 ) -> Floats:
     """Draw numbers of events of a calibrated model by combining a few simulations at random.
 
-    The clusters are divided into random groups, whose events are independent. A draw takes the
-    events of each group from a simulation that is selected at random for this group.
+    The clusters are divided into random groups, whose events are independent. For each draw and each
+    group, a simulation is selected at random, and the events of the groups are summed.
 
     Args:
         scores: (N,) probability of the event of each item.
@@ -342,7 +343,7 @@ def _simulate_events(
     n_simulations: int,
     rng: Generator,
 ) -> Floats:
-    """Simulate a calibrated model whose clusters succeed together; count the events of each cell.
+    """Simulate a calibrated model whose items of a cluster are dependent; count the events by cell.
 
     Args:
         scores: (N,) probability of the event of each item.
@@ -358,7 +359,7 @@ def _simulate_events(
     n_clusters = int(clusters.max()) + 1
     events = np.empty((n_simulations, n_cells))
     for row in range(n_simulations):
-        # One uniform number per cluster decides about all of its items.
+        # The items of a cluster share a uniform random number.
         thresholds = rng.random(n_clusters)[clusters]
         has_event = thresholds < scores
         events[row] = np.bincount(cells, has_event, minlength=n_cells)
@@ -376,6 +377,11 @@ def _draw_counts(n_units: int, n_resamples: int, rng: Generator) -> Positions:
     """Draw how often each unit is in each bootstrap resample of all units.
 
     The counts are multinomial, but this is several times as fast as `rng.multinomial`.
+
+    Args:
+        n_units: Number of units.
+        n_resamples: Number of resamples.
+        rng: Source of randomness.
 
     Returns:
         (n_resamples, n_units) counts, with row sums of n_units.
@@ -444,7 +450,7 @@ def make_error_interval(
         raise ValueError(f"Expected a norm with a debiased form, but got {norm!r}.")
     tail = (1.0 - resampling.level) / 2.0
 
-    # Raw errors have any sign, and are squares for l2. They are finished after the ends are known.
+    # These raw errors may be negative, and are squares for l2. `finish_error` converts the ends.
     plain = rule.measure(bins)
     resampled = rule.debias(draws.bins)
     levels = (tail, 1.0 - tail)
@@ -462,14 +468,14 @@ def make_error_interval(
     error = float(finish_error(plain, norm=norm))
 
     if draws.calibrated is not None:
-        # Near 0, where gaps change their signs, some bias is left. A test decides whether the true
-        # error may be 0: it may, unless so large an error is rare for a calibrated model.
+        # If the error is small, some bias remains, because gaps change their signs. The interval
+        # begins at 0 unless a calibrated model rarely has an error as large as this one.
         null_bins = Bins(bins.count, bins.score, draws.calibrated)
         null_errors = rule.measure(null_bins)
         if plain <= np.quantile(null_errors, 1.0 - tail):
             low = 0.0
-        # If nearly all items are correct, their resamples show no more errors than these few. But
-        # no calibration error is below the gap between mean score and rate of events.
+        # If nearly all items are correct, resamples underestimate the possible error. But no
+        # calibration error is below the gap between mean score and rate of events.
         columns = next(sample.columns)
         mean_gap = bound_mean_gap(
             scores=columns.scores,
@@ -478,19 +484,14 @@ def make_error_interval(
             resampling=resampling,
         )
         high = max(high, mean_gap)
-    # A sample that fits better than chance does would have an interval below its own error.
+    # The debiased interval may end below the plain error, so it is extended to include it.
     high = max(high, error)
-
     if error == 0 or np.ptp(resampled) <= ROUNDING:
-        # Resamples of equal items are equal and show no uncertainty. By the rule of three, a share
-        # `unseen` of all items may well be missing from so few units. Their gaps may be -1 or 1.
-        n_pairs = float(bins.size.max())
-        n_units = n_pairs * draws.units_per_item
-        unseen = 1.0 - tail ** (1.0 / n_units)
-        loss = unseen * (1.0 + error)
-        gain = unseen * (1.0 - error)
-        low = min(low, error - loss)
-        high = max(high, error + gain)
+        # Resamples of equal items are equal, and do not show any uncertainty.
+        n_units = float(bins.size.max()) * draws.units_per_item
+        unseen_low, unseen_high = _allow_for_unseen_items(error, n_units, tail)
+        low = min(low, unseen_low)
+        high = max(high, unseen_high)
     return Interval(
         low=min(max(low, 0.0), 1.0),
         high=min(max(high, 0.0), 1.0),
@@ -498,3 +499,23 @@ def make_error_interval(
         method="debiased basic bootstrap over items",
         n_resamples=resampling.resamples,
     )
+
+
+def _allow_for_unseen_items(error: float, n_units: float, tail: float) -> tuple[float, float]:
+    """Return how low and how high an error may be because of items that a small sample misses.
+
+    By the rule of three, a sample of n units may miss a share u of all items, where (1 - u)^n is the
+    probability of a tail. The gaps of the missed items may be -1 or 1.
+
+    Args:
+        error: Calibration error of the sample.
+        n_units: Number of independent items or clusters.
+        tail: Probability of each tail.
+
+    Returns:
+        Lowest and highest error, which may be outside [0, 1].
+    """
+    unseen = 1.0 - tail ** (1.0 / n_units)
+    loss = unseen * (1.0 + error)
+    gain = unseen * (1.0 - error)
+    return error - loss, error + gain

@@ -93,7 +93,8 @@ class CalibrationErrorOptions(Options):
         if kind.is_classwise:
             bins += " a class"
 
-        # Two reports can be compared only if their definitions name all options that differ.
+        # Options that change the error are named, because only errors of equal definition can be
+        # compared.
         details = [bins]
         if self.threshold > 0:
             details.append(f"scores above {self.threshold:g} only")
@@ -188,13 +189,13 @@ def calibration_error(
 
     - For norm="l1" the low end is lower by the bias that θ̃ may have left (`bound_residual_bias`).
     - The low end is 0 if a calibrated model with the same scores would have so large an error in
-      more than a share (1 - confidence_level) / 2 of samples (not for kind="classwise", where the
-      labels of the classes are dependent).
+      more than a share (1 - confidence_level) / 2 of samples. This does not apply to
+      kind="classwise", because the labels of the classes are dependent.
     - The high end is at least the plain error, and at least the largest gap between mean confidence
       and a rate of events within its Wilson interval, below which no calibration error is (not for
       kind="classwise").
-    - If the plain error is 0 or no resample differs, as for equal items, the gap may be -1 or 1 in
-      the share of items of which so many items may well show none.
+    - If the plain error is 0, or if all resamples are equal, a sample of this size may miss a share
+      of all items (the rule of three), whose gap may be -1 or 1.
 
     Resamples are drawn from the bins, not from the rows. The counts of correct and incorrect items
     in the bins follow exactly the multinomial law of a bootstrap over rows with fixed edges. The
@@ -265,7 +266,7 @@ def calibration_error(
         >>> result.definition.split("; ")[1:]
         ['10 bins of equal width', 'each prediction is P(class 1).']
     """
-    # Refuse what has no interval before the input is read, which may take long.
+    # Checked before the input, because reading the input may take long.
     if resampling is not None and not options.has_debiased_form:
         raise OptionError(
             f"Expected {list_debiased_norms()} for an interval, but got norm={options.norm!r}.",
@@ -312,7 +313,7 @@ def make_calibration_result(
 
     Args:
         top: Top labels of N items.
-        sample: `bin_pairs` of the items.
+        sample: The scores and events of the items in bins, from `bin_pairs`.
         options: Options of the error.
         resampling: Level and seed of the interval. If None, or if the norm has no interval, the
             result has none.
@@ -323,7 +324,7 @@ def make_calibration_result(
             result.
     """
     bins = sample.sums.bins
-    # Only a threshold can leave no score: empty input was refused when it was parsed.
+    # Empty input was refused when it was parsed, so the threshold excludes all scores.
     if not bins.count.any():
         raise ValueError(
             f"Expected at least one score above threshold={options.threshold:g} in `predictions`, "
@@ -331,7 +332,7 @@ def make_calibration_result(
         )
     overconfidence, underconfidence = split_error(bins)
     table = _make_table(sample.sums, options.kind)
-    # The largest gap has no interval, but an audit lists it next to figures that have one.
+    # The largest gap (norm="max") has no interval. An audit asks for it together with other norms.
     interval = None
     if resampling is not None and options.has_debiased_form:
         interval = make_error_interval(sample, options.norm, resampling, draws)
@@ -374,11 +375,11 @@ def bin_pairs(top: TopLabel, options: CalibrationErrorOptions, clusters: Any = N
 
 
 def _make_table(sums: BinSums, kind: str) -> tuple[CalibrationBin, ...]:
-    """Return the table of bins: for each class, its bins from low to high, with empty ones.
+    """Return the table of bins: all bins of each class, from low to high scores.
 
     Args:
         sums: The bins of C classes.
-        kind: One of `KINDS`, which determines the class that a row names.
+        kind: One of `KINDS`. It determines the field `class_index` of the rows.
     """
     rule = KINDS[kind]
     bins = sums.bins
@@ -445,14 +446,17 @@ MISTAKES: Mapping[type[UserWarning], str] = {
 
 
 def find_mistake(top: TopLabel, *, is_vector: bool) -> type[UserWarning] | None:
-    """Return the warning about the mistake that binary inputs look like; None if they look right.
+    """Check whether binary inputs look mixed up, such as confidence in place of P(class 1).
 
     Args:
-        top: The top labels.
+        top: The top labels, computed from inputs that may be mixed up.
         is_vector: Whether the predictions were one number per item.
+
+    Returns:
+        The class of the warning about the mistake. None if the inputs look right.
     """
     rows = top.probabilities
-    # Only with two classes may P(class 1), confidence and correctness look alike.
+    # P(class 1), confidence and correctness can be mixed up only if there are two classes.
     if isinstance(rows, Ragged) or rows.shape[1] != 2:
         return None
     sums = BinSums.from_pairs([(rows[:, 1], top.labels == 1)], N_CHECK_BINS)
@@ -542,7 +546,8 @@ def _looks_like_confidence(sums: BinSums) -> bool:
     score_deviation = score - count * (score.sum() / n_items)
     is_filled = count > 0
     center = np.divide(score_deviation, count, out=np.zeros_like(score_deviation), where=is_filled)
-    # How far labels rise with the score, as a sum of products: of calibrated and of actual labels.
+    # How much the labels increase with the score, as a sum of products: first for calibrated labels,
+    # then for the actual ones.
     predicted_rise = (count * center**2).sum()
     actual_rise = (event * center).sum()
     rate = n_events / n_items

@@ -129,9 +129,13 @@ def _estimate_answer_brier(items: JudgedItems, resampling: Resampling) -> Estima
 def _estimate_log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     """Estimate the mean log loss, -log P(label), with its interval over items or clusters.
 
+    Args:
+        items: Labeled items with confidence and correctness, and their clusters.
+        resampling: Level, resamples and seed of the interval.
+
     Returns:
-        The estimate. Its value is None if a label has the probability 0. It has no interval, but
-        the reason, if there are too few correct or incorrect answers.
+        The estimate. Its value is None if a label has the probability 0. If there are too few
+        correct or incorrect answers, its `method` is the reason for the missing interval.
     """
     losses = compute_log_losses(items)
     # The loss of a label with probability 0 is infinite, and so is the mean.
@@ -212,12 +216,12 @@ class StatisticEstimator:
         """Estimate the statistic of items.
 
         Args:
-            items: The items.
+            items: Labeled items with confidence and correctness, and their clusters.
             resampling: Level, resamples and seed of the interval.
 
         Returns:
-            The statistic. It has an interval if there are enough answers of each kind, and
-            otherwise the reason. Its value is None if it is undefined.
+            The statistic. Its value is None if it is undefined. If there are too few correct or
+            incorrect answers, its `method` is the reason for the missing interval.
         """
         value = STATISTICS[self.key](items.top)
         if value is None:
@@ -226,7 +230,7 @@ class StatisticEstimator:
         if skip_reason:
             return Estimate(value, method=skip_reason)
         interval = self.make_interval(self.compute_statistic, items, resampling)
-        # An interval that is corrected for bias may exclude its own figure: extend it.
+        # A bias-corrected interval may exclude the statistic, so it is extended to include it.
         low = max(min(interval.low, value), 0.0)
         high = min(max(interval.high, value), 1.0)
         return make_estimate(value, dataclasses.replace(interval, low=low, high=high))
@@ -241,8 +245,8 @@ class StatisticEstimator:
         Returns:
             The statistic; 0 if it is undefined, as for a resample without incorrect answers.
         """
-        # The statistics read only confidence and correctness: the other columns stay empty, so
-        # that resamples do not copy them.
+        # The statistics only use confidence and correctness. The other columns are empty to save
+        # time.
         unused: Any = np.array(())
         top = TopLabel(
             confidence=confidence,
@@ -277,11 +281,11 @@ def _jackknife(compute: AnswerStatistic, items: JudgedItems, resampling: Resampl
 
     Args:
         compute: Function of (N,) confidence and (N,) correctness that returns the statistic.
-        items: The items.
+        items: Labeled items with confidence and correctness, and their clusters.
         resampling: Level of the interval.
     """
     confidence, correct, clusters = items.canonical_answers
-    # A ranking is known no better than its rarer answers, correct or incorrect, allow.
+    # The precision of a ranking is limited by the rarer of correct and incorrect answers.
     n_correct = items.count_masked_units(items.top.correct)
     n_incorrect = items.count_masked_units(~items.top.correct)
     return bootstrap.jackknife(
@@ -301,9 +305,9 @@ def _bootstrap_error(
     """Compute the basic bootstrap interval of a calibration error that is biased upward.
 
     Args:
-        compute: Function of (N,) confidence and (N,) correctness that returns the error. It takes
-            milliseconds, so that at most `MAX_SLOW_RESAMPLES` resamples are drawn.
-        items: The items.
+        compute: Function of (N,) confidence and (N,) correctness that returns the error. It is slow,
+            so at most `MAX_SLOW_RESAMPLES` resamples are drawn.
+        items: Labeled items with confidence and correctness, and their clusters.
         resampling: Level, number of resamples and seed.
     """
     confidence, correct, clusters = items.canonical_answers
@@ -316,12 +320,13 @@ def _bootstrap_error(
         mirrored=True,
     )
 
-    # No resample of a calibrated model has an error as small as the truth, which is 0. The interval
-    # begins at 0 unless the bins show a larger error than chance does.
+    # The resamples of a calibrated model all have errors above 0, its true error. So the interval
+    # begins at 0 unless the binned error is significantly larger than by chance.
     low = interval.low
     if items.get_null_model(resampling).p_value > 1 - resampling.level:
         low = 0.0
-    # No such error is smaller than the gap between mean confidence and accuracy.
+    # The error is at least the gap between mean confidence and accuracy, so the interval must
+    # include the largest plausible gap.
     max_gap = bound_mean_gap(items.top.confidence, items.top.correct, items.clusters, resampling)
     high = max(interval.high, max_gap)
     return dataclasses.replace(interval, low=low, high=high)

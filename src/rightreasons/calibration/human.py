@@ -111,7 +111,8 @@ def human_calibration(
         scores: "probabilities", "logits" or "log_probabilities".
         ties: Treatment of classes with equal votes or probabilities. "expected" is the probability
             that the two rankings agree if ties are broken at random. "class_order" ranks the class
-            with the higher index higher, as the authors' code does. Without ties, both are equal.
+            with the higher index higher, as the authors' code does. Without ties, both rules give
+            the same result.
         resampling: Level of the intervals.
 
     Returns:
@@ -146,7 +147,7 @@ def human_calibration(
     human_votes = parse_votes(references, votes)
     _check_same_shape(probabilities, human_votes.weights)
 
-    # One value per item; the figures are their means.
+    # Each figure is a mean over the items.
     distances = np.abs(probabilities - human_votes.shares).sum(axis=1) / 2
     model_entropy = special.entr(probabilities).sum(axis=1)
     human_entropy = special.entr(human_votes.shares).sum(axis=1)
@@ -209,7 +210,10 @@ has 0.5.
 
 
 def _check_counts(counts: Floats) -> None:
-    """Check an (N, K) table of votes: whole numbers, with at least one vote for each item.
+    """Check a table of votes: whole numbers, with at least one vote for each item.
+
+    Args:
+        counts: (N, K) number of votes for each class of each item.
 
     Raises:
         ValueError: If the shape or a number is invalid; the message names the first invalid row.
@@ -227,7 +231,7 @@ def _check_counts(counts: Floats) -> None:
             f"{row} has {counts[row, column]:g}."
         )
 
-    # Larger counts cannot be summed exactly, and a sum of the largest floats overflows.
+    # Floats cannot represent larger sums exactly, and the sum of the largest floats overflows.
     with np.errstate(over="ignore"):
         totals = counts.sum(axis=1)
     too_large = np.flatnonzero(totals > MAX_VOTES_PER_ITEM)
@@ -295,10 +299,10 @@ def _compute_agreement(probabilities: Floats, votes: Floats, ties: str) -> Float
 def _compute_expected_agreement(first: Floats, second: Floats) -> Floats:
     r"""Return, for each item, the probability that two rankings agree if ties are broken at random.
 
-    Rankings that order some pair of classes in opposite ways never agree. Otherwise, let a, b and c
-    be the numbers of orders of the classes that are consistent with the first ranking, the second,
-    and both. Each ranking becomes one of its own orders with equal probability, so that both become
-    the same order with probability \(c / (a b)\).
+    Rankings that order a pair of classes in opposite ways never agree. Otherwise, let a, b and c be
+    the numbers of orders of the classes that are consistent with the first ranking, the second
+    ranking, and both. Breaking ties selects one of a orders and one of b orders at random, so both
+    are the same with probability \(c / (a b)\).
 
     Args:
         first: (N, K) values that rank the K classes.
@@ -314,7 +318,7 @@ def _compute_expected_agreement(first: Floats, second: Floats) -> Floats:
 
     first_ties = first_gaps == 0
     second_ties = second_gaps == 0
-    # On the log scale, because the factorials of many tied classes overflow.
+    # Computed as logarithms, because the factorials of many tied classes overflow.
     log_probability = (
         _count_log_orders(first_ties & second_ties)
         - _count_log_orders(first_ties)

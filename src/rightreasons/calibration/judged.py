@@ -72,8 +72,8 @@ class JudgedItems:
             logits: (N, K) logits, or `Ragged`.
             labels: (N,) labels, -1 for unlabeled items. For kind="confidence": whether the given
                 answer is correct.
-            probabilities: Exact probabilities, if these are the scores that are known: (N, K) or
-                `Ragged`, and (N,) for kind="confidence". If None, they follow from the logits.
+            probabilities: The probabilities that the logits were computed from: (N, K) or `Ragged`,
+                and (N,) for kind="confidence". If None, they are computed from the logits.
             kind: "top_label" or "confidence".
             n_bins: Number of bins of the binned figures.
             clusters: (N,) name of the cluster of each item; None if the items are independent.
@@ -82,7 +82,7 @@ class JudgedItems:
             The labeled items.
         """
         rows = np.flatnonzero(labels >= 0)
-        # Tables of which no row is left out need no copy.
+        # A table is copied only if rows are excluded.
         has_all_rows = len(rows) == len(labels)
         if not has_all_rows or isinstance(logits, Ragged):
             labels = labels[rows]
@@ -90,7 +90,7 @@ class JudgedItems:
             if probabilities is not None:
                 probabilities = take_rows(probabilities, rows)
         if probabilities is None:
-            # Without exact probabilities there are class scores, whatever the kind.
+            # Logits are class scores, even if `kind` is "confidence".
             kind = "top_label"
             top = parse_top_label(logits, labels, scores="logits")
         else:
@@ -129,13 +129,13 @@ class JudgedItems:
 
     @functools.cached_property
     def canonical_answers(self) -> tuple[Floats, NDArray[np.bool_], NDArray[Any] | None]:
-        """(N,) confidences, (N,) correctness and (N,) clusters in an order that their values define.
+        """(N,) confidences, (N,) correctness and (N,) clusters of the items, sorted by their values.
 
-        Random groups of items in this order do not depend on the order of the input. The clusters
+        Because of the sorting, random groups do not depend on the order of the input. The clusters
         are None if the items are independent.
         """
         top = self.top
-        # All columns take part: items that are equal in all of them are interchangeable.
+        # Items are sorted by all columns, so that only equal items keep the order of the input.
         columns = [top.confidence, top.predicted, top.correct, top.labels]
         if not isinstance(top.probabilities, Ragged):
             columns.append(top.probabilities)
@@ -157,13 +157,13 @@ class JudgedItems:
 
         Args:
             resampling: Level, resamples and seed of the interval; None for no interval.
-            **options: Fields of `CalibrationErrorOptions` that differ from the number of bins and
-                the kind of these items, and from the defaults.
+            **options: Fields of `CalibrationErrorOptions`, such as norm="l2". By default, `n_bins` and
+                `kind` are those of these items.
         """
         fields = {"n_bins": self.n_bins, "kind": self.kind, **options}
         parsed = CalibrationErrorOptions(**fields)
         draws = None
-        # The maximum has no bootstrap interval, so that it needs no resamples.
+        # The largest gap (norm="max") has no interval, so it needs no resamples.
         if resampling is not None and parsed.norm != "max":
             draws = self.get_resamples(parsed, resampling)
         sample = self.get_binned_pairs(parsed)
@@ -184,13 +184,13 @@ class JudgedItems:
         return sample
 
     def get_resamples(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
-        """Return resamples of the items, which are cached: errors of all norms and levels share them.
+        """Return bootstrap resamples of the items, from a cache if they were drawn before.
 
         Args:
-            options: Kind and bins of the error.
-            resampling: Number of resamples and seed.
+            options: Options of the error; the resamples depend on its kind and bins, not on its norm.
+            resampling: Number of resamples and seed; the level does not matter.
         """
-        # Neither the norm nor the level changes the resamples, so that they are not in the key.
+        # Without the norm and the level in the key, errors of all norms and levels share resamples.
         key = (
             "resamples",
             options.kind,
@@ -207,13 +207,20 @@ class JudgedItems:
     def get_null_model(self, resampling: Resampling) -> ConsistencyResult:
         """Return the errors that a calibrated model with the same confidences would have by chance.
 
-        They are cached for each resampling.
+        The result is cached for each resampling.
+
+        Args:
+            resampling: Level, number of simulated errors, and seed.
+
+        Returns:
+            The simulated errors in comparison with the observed one.
         """
         key = ("null model", resampling)
         if key not in self._cache:
             calibrated = None
             if self.clusters is not None:
-                # Items of a cluster come true together, as in the resamples of the error.
+                # The items of a cluster are dependent. Their events were simulated together with the
+                # resamples of the error.
                 options = CalibrationErrorOptions(n_bins=self.n_bins, kind=self.kind)
                 draws = self.get_resamples(options, resampling)
                 if draws.calibrated is not None:

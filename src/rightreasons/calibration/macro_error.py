@@ -48,8 +48,9 @@ def macro_ce(
     \[ MacroCE = \tfrac12 \left( \frac{1}{n_+} \sum_{correct} (1 - \hat p_i)
        + \frac{1}{n_-} \sum_{incorrect} \hat p_i \right) \]
 
-    A binned error can be 0 for a model that gives every item the same confidence; this one cannot:
-    over- and underconfidence do not cancel, and both groups count the same, however rare one is.
+    A binned error can be 0 for a model that gives every item the same confidence. This error cannot:
+    overconfidence and underconfidence do not cancel, and correct and incorrect predictions have the
+    same weight, however rare they are.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -77,12 +78,12 @@ def macro_ce(
         >>> round(macro_ce([[0.1, 0.9], [0.7, 0.3], [0.6, 0.4]], [1, 0, 1]).macro_ce, 6)
         0.4
     """
-    # The other kinds compare several scores of an item, of which none is its confidence.
+    # Other kinds, such as "classwise", compare other scores than the confidence in the prediction.
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
     ice_correct = _compute_mean(1.0 - top.confidence[top.correct])
     ice_wrong = _compute_mean(top.confidence[~top.correct])
-    # Both groups count the same, so that neither may be empty.
+    # The mean of the two parts is undefined if a part has no items.
     macro = None
     if ice_correct is not None and ice_wrong is not None:
         macro = (ice_correct + ice_wrong) / 2

@@ -41,7 +41,7 @@ class CalibrationMeasurement:
     """How well the confidence of a model matches its accuracy on some items.
 
     Attributes:
-        items: The items.
+        items: Labeled items with confidence and correctness, and their clusters.
         figures: Figures with their intervals, by key in the order of `FIGURES`.
         decided: The figures of `VERDICT_FIGURES`. Their intervals are wider, so that both hold
             simultaneously at the confidence level.
@@ -83,7 +83,7 @@ def measure_calibration(
     """Measure how well the confidence of a model matches its accuracy.
 
     Args:
-        items: The items.
+        items: The labeled items with the scores of the model.
         keys: Keys of the figures, from `FIGURES`. If None, all that apply.
         resampling: Level, resamples and seed of the intervals.
 
@@ -103,12 +103,12 @@ def measure_calibration(
         (0.333, False)
     """
     bins = items.binned_error
-    # Two figures decide the verdict, so that each interval takes half of the error.
-    family = resampling.correct_for_tests(len(VERDICT_FIGURES))
+    # Two figures decide the verdict, so each of their intervals has half of the error (Bonferroni).
+    corrected = resampling.correct_for_tests(len(VERDICT_FIGURES))
     return CalibrationMeasurement(
         items=items,
         figures=measure_figures(items, keys, resampling=resampling),
-        decided=measure_figures(items, VERDICT_FIGURES, resampling=family),
+        decided=measure_figures(items, VERDICT_FIGURES, resampling=corrected),
         bins=bins,
         consistency=items.get_null_model(resampling),
         accuracies=_measure_bin_accuracies(items, resampling),
@@ -120,16 +120,20 @@ def _measure_bin_accuracies(
 ) -> tuple[Estimate | None, ...]:
     """Return the accuracy of the items in each bin of confidence, with its Wilson interval.
 
-    The bins are `items.n_bins` bins of equal width; the accuracy of an empty one is None.
+    The `items.n_bins` bins have equal width. The accuracy of an empty bin is None.
+
+    Args:
+        items: The labeled items with the scores of the model.
+        resampling: Level of the intervals.
     """
     edges = make_uniform_edges(items.n_bins)
     bin_of_item = assign_bins(items.top.confidence, edges, is_uniform=True)
     accuracies = []
     for i in range(items.n_bins):
-        # The interval of clusters needs the items themselves, not only their number.
-        mask = bin_of_item == i
-        clusters = select_clusters(items.clusters, mask)
-        accuracies.append(estimate_rate(items.top.correct[mask], resampling, clusters))
+        is_in_bin = bin_of_item == i
+        # The interval depends on which items of the bin share a cluster.
+        clusters = select_clusters(items.clusters, is_in_bin)
+        accuracies.append(estimate_rate(items.top.correct[is_in_bin], resampling, clusters))
     return tuple(accuracies)
 
 
@@ -139,7 +143,7 @@ def measure_figures(
     """Compute figures with their intervals.
 
     Args:
-        items: The items.
+        items: Labeled items with confidence and correctness, and their clusters.
         keys: Keys of the figures, from `FIGURES`. If None, all of them.
         resampling: Level, resamples and seed of the intervals.
 
@@ -223,26 +227,26 @@ def find_worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]
     Returns:
         The name of the split with the largest such gap; None if there is none.
     """
-    primary_low, primary_high = _get_ends(compared[primary]["confidence_gap"])
+    primary_low, primary_high = _get_interval_ends(compared[primary]["confidence_gap"])
     threshold = max(MIN_WORSE_GAP, abs(primary_low), abs(primary_high))
     worst = None
     largest_gap = 0.0
     for name, figures in compared.items():
-        low, high = _get_ends(figures["confidence_gap"])
+        low, high = _get_interval_ends(figures["confidence_gap"])
         # The distance of the interval from 0; negative if the interval contains 0.
         distance = max(low, -high)
         if name == primary or distance <= threshold:
             continue
         gap = abs(figures["confidence_gap"].value or 0.0)
-        # Of equal gaps, the earlier split is reported.
+        # If gaps are equal, the first split is reported.
         if gap > largest_gap:
             worst = name
             largest_gap = gap
     return worst
 
 
-def _get_ends(estimate: Estimate) -> tuple[float, float]:
-    """Return the ends of an interval; zeros, which are significant nowhere, if there is none."""
+def _get_interval_ends(estimate: Estimate) -> tuple[float, float]:
+    """Return the ends of the interval of an estimate; 0 and 0, which is never significant, if none."""
     if estimate.low is None or estimate.high is None:
         return 0.0, 0.0
     return estimate.low, estimate.high

@@ -102,7 +102,8 @@ def measure_confidence(
     for name, values in table.confidence.items():
         has_confidence[name] = is_answered & np.isfinite(values)
 
-    # All figures are about the same items: differences between sources are not due to the items.
+    # All figures are about the same items, so that differences between sources are not due to the
+    # items.
     compared, rows = _select_shared_rows(has_confidence)
     correct = table.correct[rows]
     confidences = {name: table.confidence[name][rows] for name in compared}
@@ -143,8 +144,8 @@ def _select_shared_rows(
     Raises:
         ValueError: If there are such sources, but no item has a confidence from all of them.
     """
-    # A source that is nearly always silent, such as a model that never states a number, must not
-    # prevent the comparison of the others.
+    # A source with few confidences, such as a model that rarely states a number, is excluded. It
+    # would leave too few shared items for the other sources.
     compared = []
     for name, mask in has_confidence.items():
         if np.count_nonzero(mask) >= MIN_CONFIDENT:

@@ -105,7 +105,7 @@ class CalibrationAnswers:
             return self.measured.figures
         if self.elicited is None:
             return {}
-        # Without class scores, the first source stands in for the confidence of the model.
+        # Without class scores, the first elicited source is reported as the confidence of the model.
         figures = self.elicited.sources[0].figures
         return {key: figures[key] for key in ELICITED_FIGURES if key in figures}
 
@@ -117,10 +117,10 @@ class CalibrationAnswers:
         return FIGURES[key].fill_definition(items.n_bins, items.kind)
 
     def make_headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
-        """Return figures of the primary split with their names, definitions and numbers of items.
+        """Return figures of the primary split as headlines, with name, definition and number of items.
 
         Args:
-            figures: Estimates by the keys of `FIGURES`.
+            figures: Key of each figure, one of `FIGURES` -> its estimate.
         """
         split = self.context.primary.name
         headlines = {}
@@ -236,15 +236,15 @@ class CalibrationAnswers:
     def label_errors(self) -> NDArray[np.int64]:
         """Rows of items whose label is probably incorrect, by confident learning.
 
-        The rows count labeled items only. They are empty without class scores.
+        The rows are indices among the labeled items. They are empty without class scores.
         """
-        # Without classes, as of choices, no label competes with those of other items.
+        # Confident learning compares the labels of items that share their classes, unlike choices.
         if self.measured is None or self.classes is None:
             return np.zeros(0, dtype=np.int64)
         rows = find_disputed_labels(self.measured.items.table, self._top.labels)
         split = self.context.primary
         if split.records_mislabeled:
-            # A label that the data confirms is not in doubt: the model is incorrect.
+            # The data records which labels are incorrect, so only these are listed.
             is_mislabeled = split.mislabeled[split.labeled]
             return np.asarray(rows[is_mislabeled[rows]])
         return rows
@@ -275,13 +275,13 @@ class CalibrationAnswers:
         return self.measured.items.top
 
     def show_items(self, rows: NDArray[np.int64]) -> Iterator[Example]:
-        """Show measured items with their predictions.
+        """Yield examples of measured items with their predictions, for the report.
 
         Args:
             rows: Indices of the items among the labeled items.
         """
         split = self.context.primary
-        # (n,) rows of the split, which also has unlabeled items.
+        # Convert indices among the labeled items to rows of the split.
         item_indices = np.flatnonzero(split.labeled)[rows]
         for row, item_index in zip(rows, item_indices.tolist(), strict=True):
             prediction = int(self._top.predicted[row])
@@ -302,10 +302,10 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
     """
     elicited = measure_elicited(context, options)
     if elicited is not None and context.answers_once:
-        # One generated answer has no probability: the elicited confidences are all there is.
+        # A single generated answer has no probability, so there is nothing else to measure.
         return CalibrationAnswers(context, elicited)
 
-    # A log of sampled answers may have a confidence in some of them only.
+    # A log of sampled answers may have a confidence in only some of them.
     context = select_confident_answers(context)
     resampling = context.resampling
     items = _judge_split(context, context.primary, options.n_bins)
@@ -355,7 +355,7 @@ def measure_elicited(
             f"Expected a language model to elicit confidence from, but {context.source.name} is "
             "not a language model."
         )
-    # Imported late: most audits elicit nothing, and prompts take long to import.
+    # Imported here, because few audits elicit confidence, and prompts take long to import.
     from rightreasons.calibration.elicit import elicit_confidence
     from rightreasons.calibration.measure_sources import measure_confidence
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def doubt_normalization(context: AuditContext) -> Verdict | None:
-    """Return the verdict that the confidence depends on how log-likelihoods are normalized.
+    """Return a neutral verdict if the confidence depends on how log-likelihoods are normalized.
 
-    Logs of multiple-choice tasks may contain the log-likelihoods of the choices also per character
-    and per byte, and the softmax of each is another confidence. The verdict applies if by one of
-    them the model is significantly overconfident, and by another significantly underconfident.
+    Logs of multiple-choice tasks may contain the log-likelihoods of the choices as sums, per
+    character and per byte. The softmax of each gives a different confidence. The verdict applies if
+    the model is significantly overconfident by one of them, and underconfident by another one.
 
     Args:
         context: The audit, with scores.
@@ -45,7 +45,7 @@ def doubt_normalization(context: AuditContext) -> Verdict | None:
         gap = _estimate_confidence_gap(split, split.column(name), context)
         if gap is None or gap.low is None or gap.high is None:
             continue
-        # An interval that excludes zero: the confidence is off by more than chance.
+        # The gap is significant if its interval excludes 0.
         if gap.low > 0:
             overconfident.append(name)
         elif gap.high < 0:
@@ -64,24 +64,24 @@ def doubt_normalization(context: AuditContext) -> Verdict | None:
 def _estimate_confidence_gap(
     split: AuditSplit, rows: Sequence[Any] | None, context: AuditContext
 ) -> Estimate | None:
-    """Return the mean of confidence minus correctness by one column of log-likelihoods.
+    """Estimate mean confidence minus accuracy, if the confidence is the softmax of log-likelihoods.
 
     Args:
-        split: The split.
-        rows: One list of log-likelihoods per item. None if the log does not have the column.
-        context: The audit.
+        split: The split, whose labels decide which answers are correct.
+        rows: Log-likelihoods of the choices of each item. None if the log does not have this column.
+        context: The audit; its resampling has the level of the interval.
 
     Returns:
-        The mean gap with its interval, or None if the column cannot be used.
+        The mean gap with its interval, or None if the log does not have the column.
     """
     if rows is None:
         return None
     gaps = []
     for row, label in zip(rows, split.labels.tolist(), strict=True):
-        # Nothing is known about the answer to an unlabeled item.
+        # An unlabeled item does not show whether its answer is correct.
         if label < 0:
             continue
-        # The largest share is 1 before it is normalized, so that no exponential overflows.
+        # The largest log-likelihood is subtracted, so that no exponential overflows.
         shares = np.exp(np.asarray(row) - np.max(row))
         confidence = float(shares.max() / shares.sum())
         is_correct = float(np.argmax(row) == label)

@@ -39,14 +39,15 @@ def compute_mean_gap(bins: Bins) -> Floats:
 def debias_mean_gap(bins: Bins) -> Floats:
     r"""Compute the mean gap, corrected for the noise in the rates of events of the bins.
 
-    Noise in the rates makes the mean of \(|g_m|\) too large. The correction estimates by how much
-    from a second draw of noise: the rate of a bin is redrawn from
+    Noise in the rates makes the mean of \(|g_m|\) too large. To estimate by how much, noise is added
+    a second time: the rate of each bin is redrawn from
     \(N(\bar y_m, \bar y_m (1 - \bar y_m) / n_m)\), the distribution of a rate of \(n_m\)
-    independent events. What this adds to the mean gap is subtracted from it, which gives twice the
+    independent events. The increase of the mean gap is subtracted from it, so the result is twice the
     mean gap minus the expected redrawn one. The expectation has a closed form.
 
     Args:
-        bins: (..., C, M) bins of C classes.
+        bins: (..., C, M) bins of C classes: the share of events of each bin is `rate`, the mean score
+            minus this rate is `gap`, and the number of pairs, at least 1, is `divisor`.
 
     Returns:
         (...) errors, averaged over the classes. They may be below 0.
@@ -77,7 +78,8 @@ def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
     and hardly too large if it is above two. So the gaps are assumed to be as small as is plausible.
 
     Args:
-        bins: (..., C, M) bins of C classes.
+        bins: (..., C, M) bins of C classes: numbers of pairs (`count`) and of events (`event`), and the
+            mean score minus the rate of events (`gap`).
         n_deviations: By how many standard deviations a true gap may be smaller than the observed
             one.
 
@@ -89,7 +91,8 @@ def bound_residual_bias(bins: Bins, n_deviations: float) -> Floats:
         >>> round(float(bound_residual_bias(bins, n_deviations=2.0)), 4)
         0.0234
     """
-    # Half an event is added to each side: a bin with no events, or only events, has noise as well.
+    # Half an event and half a non-event are added, because the rate of a bin with no events, or only
+    # events, is uncertain too.
     n_pairs = bins.count + 1.0
     rate = (bins.event + 0.5) / n_pairs
     variance = rate * (1.0 - rate)
@@ -147,7 +150,8 @@ def debias_mean_square(bins: Bins) -> Floats:
     variance of the rate. A bin with one pair has no such estimate and contributes 0.
 
     Args:
-        bins: (..., C, M) bins of C classes.
+        bins: (..., C, M) bins of C classes: the share of events of each bin is `rate`, the mean score
+            minus this rate is `gap`, and the number of pairs is `count`.
 
     Returns:
         (...) errors, averaged over the classes. They may be below 0.
@@ -289,7 +293,7 @@ def split_error(bins: Bins) -> tuple[Floats, Floats]:
     r"""Split the l1 error into the parts of overconfident and of underconfident bins.
 
     Args:
-        bins: (..., C, M) sums.
+        bins: (..., C, M) sums of scores (`score`) and numbers of events (`event`) in each bin.
 
     Returns:
         (...) \(\sum_m w_m \max(g_m, 0)\) and \(\sum_m w_m \max(-g_m, 0)\), which add up to the

@@ -14,7 +14,7 @@ class CalibrationOptions(QuestionOptions):
     """Does its confidence match its accuracy?"""
 
     tables: ClassVar[Requirements] = {
-        "predictions": "with these scores alone",
+        "predictions": "from these scores alone",
         "classification": "",
         "multiple_choice": "",
     }

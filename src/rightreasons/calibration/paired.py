@@ -62,7 +62,7 @@ def count_paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, 
         Counts under "both_right", "first_right" (only the first model is correct), "second_right"
         and "both_wrong".
     """
-    # The keys are those of audit.json, and outlive the words of the report.
+    # These keys are part of the format of audit.json, so they do not follow the words of the report.
     first_correct = first.top.correct
     second_correct = second.top.correct
     return {
@@ -81,7 +81,7 @@ def paired_test(
     Means over items are tested by `compare_paired_means`, ECE by `compare_ece`.
 
     Args:
-        key: One of `COMPARED_FIGURES`.
+        key: One of `COMPARED_FIGURES`, such as "accuracy" or "ece".
         first: The items with the scores of the first model.
         second: The same items in the same order with the scores of the second model.
         resampling: Level, resamples and seed.
@@ -102,7 +102,7 @@ def paired_test(
             resampling=resampling,
         )
 
-    # The top-label error depends on nothing but confidence and correctness.
+    # The ECE of the top label depends only on confidence and correctness.
     test = compare_ece(
         _clip_confidence(first.top),
         _clip_confidence(second.top),
@@ -110,7 +110,7 @@ def paired_test(
         clusters=number_clusters(first.clusters, len(first)),
         resampling=resampling,
     )
-    # A single item or cluster shows nothing of how the errors vary.
+    # The variance of the errors cannot be estimated from a single item or cluster.
     if test is None:
         difference = first.binned_error.ece - second.binned_error.ece
         return PairedTest(difference, p_value=1.0, n_items=len(first), method="too few items")

@@ -125,8 +125,8 @@ def brier_score(
     probability = bins.score / bins.divisor
     frequency = bins.rate
     base_rate = bins.event.sum(axis=1, keepdims=True) / n_items
-    # With y = 0 or 1, (p - y)² = p² - 2 p y + y. The sum of p y is that of p over the pairs with
-    # the event.
+    # With y = 0 or 1, (p - y)² = p² - 2 p y + y, and the sum of p y is the sum of p over the pairs
+    # with the event.
     squares = sums.square.sum(axis=1)
     products = sums.total[:, 1]
     brier = float((squares - 2 * products + bins.event).sum() / n_items)
@@ -299,8 +299,8 @@ def selective_scores(
     \[ AURC = \frac1n \sum_{j=1}^{n} \frac1j \sum_{i=1}^{j} incorrect_{(i)}, \quad
        E\text{-}AURC = AURC - \min_{\text{rankings}} AURC \]
 
-    with the items in order of decreasing confidence. Items of equal confidence are taken in random
-    order: the figures are the expectation over that order, and so do not depend on the input's.
+    with the items in order of decreasing confidence. Items of equal confidence are in random order.
+    The figures are expectations over it, so they do not depend on the order of the input.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -355,10 +355,9 @@ def compute_aurc(confidence: Floats, correct: Flags) -> tuple[float, float]:
     Returns:
         AURC and E-AURC, both in [0, 1].
     """
-    # The order within a tie does not matter: its items share their mean rate below.
     order = argsort_scores(confidence)[::-1]
     is_incorrect = (~correct[order]).astype(np.float64)
-    # An item of a tie is incorrect with the mean rate of the tie.
+    # Items of equal confidence share their mean error, so their order does not matter.
     errors = average_ties(confidence[order], is_incorrect)
     n_covered = np.arange(1, len(order) + 1)
     risk = np.cumsum(errors) / n_covered
@@ -402,7 +401,7 @@ def auroc(scores: Any, events: Any) -> float | None:
         return None
     # Mann-Whitney: for each positive item, count the negative ones with a lower score, and ties.
     negative = np.sort(values[~flags])
-    # In order, so that the search stays in the cache.
+    # Positive scores are sorted too, which makes the search faster.
     positive = np.sort(values[flags])
     n_below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
     n_up_to = np.searchsorted(negative, positive, side="right").sum(dtype=np.int64)

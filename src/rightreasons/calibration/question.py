@@ -48,45 +48,50 @@ MAX_LISTED_LABELS = 300
 # --- Pictures and tables
 
 
-def draw_reliability(key: str, m: Any) -> Drawing:
+def draw_reliability(key: str, measurement: Any) -> Drawing:
     """Draw the reliability diagram of the primary split, with its consistency bars.
 
     Args:
         key: Key of the drawing.
-        m: The measurement, `CalibrationAnswers`.
+        measurement: The measurement, a `CalibrationAnswers` with class scores.
     """
-    null_model = m.measured.consistency
-    # Whiskers show how certain a bin is, bars the accuracies of a calibrated model by chance.
+    null_model = measurement.measured.consistency
+    # Whiskers are the intervals of the accuracies. Bars show which accuracies a calibrated model
+    # would have by chance.
     return plots.reliability_diagram(
         key,
-        m.measured.bins.bins,
-        intervals=m.measured.accuracies,
+        measurement.measured.bins.bins,
+        intervals=measurement.measured.accuracies,
         bars=null_model.bars,
         level=null_model.confidence_level,
     )
 
 
-def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
+def draw_splits(key: str, measurement: CalibrationAnswers) -> Drawing:
     """Draw accuracy and mean confidence of each split as two dots in a row.
 
     Args:
         key: Key of the drawing.
-        m: The measurement.
+        measurement: Results of the calibration of the audited splits.
     """
     rows = []
-    for name, figures in m.compared.items():
+    for name, figures in measurement.compared.items():
         rows.append((name, [figures["accuracy"], figures["mean_confidence"]]))
     return plots.dot_rows(
         key, rows=rows, series=("accuracy", "mean confidence"), xlabel="share of items, probability"
     )
 
 
-def list_family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the table of figures that the overview does not show.
+def list_family_rows(measurement: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of the table of all further figures, which are not in the overview.
 
-    A row consists of name, value with unit, better direction, definition and source.
+    The columns are name, value with unit, better direction ("higher", "lower" or ""), definition, and
+    source.
+
+    Args:
+        measurement: Results of the calibration of the audited splits.
     """
-    for key, headline in m.make_headlines(m.estimates).items():
+    for key, headline in measurement.make_headlines(measurement.estimates).items():
         if key not in OVERVIEW:
             yield (
                 headline.name,
@@ -97,33 +102,36 @@ def list_family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def list_label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+def list_label_rows(measurement: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the possible label errors, the least probable label first."""
-    rows = m.label_errors[:MAX_LISTED_LABELS]
-    probabilities = m.measured.items.label_probability[rows]
-    for example, probability in zip(m.show_items(rows), probabilities, strict=True):
+    rows = measurement.label_errors[:MAX_LISTED_LABELS]
+    probabilities = measurement.measured.items.label_probability[rows]
+    for example, probability in zip(measurement.show_items(rows), probabilities, strict=True):
         yield example.id, example.label, example.prediction, float(probability)
 
 
-def list_class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+def list_class_rows(measurement: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each class, one row per class."""
-    for figures in m.classes:
-        name = m.context.label_names[figures.label]
+    for figures in measurement.classes:
+        name = measurement.context.label_names[figures.label]
         yield name, figures.n_items, figures.precision, figures.recall, figures.ece
 
 
 # --- Figures
 
 
-def estimate_null_error(m: CalibrationAnswers) -> Estimate | None:
+def estimate_null_error(measurement: CalibrationAnswers) -> Estimate | None:
     """Return the calibration error that a calibrated model would have by chance on these items.
+
+    Args:
+        measurement: Results of the calibration of the audited splits.
 
     Returns:
         The mean error, with a one-sided interval; None without class scores.
     """
-    if m.measured is None:
+    if measurement.measured is None:
         return None
-    null_model = m.measured.consistency
+    null_model = measurement.measured.consistency
     return Estimate(
         null_model.expected,
         low=0.0,
@@ -133,9 +141,11 @@ def estimate_null_error(m: CalibrationAnswers) -> Estimate | None:
     )
 
 
-def get_worst_accuracy(m: CalibrationAnswers) -> Estimate | None:
+def get_worst_accuracy(measurement: CalibrationAnswers) -> Estimate | None:
     """Return the accuracy on the split with the largest confidence gap, if there is one."""
-    return None if m.worst is None else m.compared[m.worst]["accuracy"]
+    return (
+        None if measurement.worst is None else measurement.compared[measurement.worst]["accuracy"]
+    )
 
 
 def make_figure(key: str) -> Figure:
@@ -144,10 +154,14 @@ def make_figure(key: str) -> Figure:
 
 
 def make_vote_figure(key: str) -> Figure:
-    """Return the figure of the report for one of `VOTE_FIGURES`; without votes, it has no value."""
+    """Return the definition of a figure of the report about the votes of annotators.
 
-    def get_estimate(m: CalibrationAnswers) -> Estimate | None:
-        return None if m.votes is None else m.votes.estimate(key)
+    Args:
+        key: Key of the figure in `VOTE_FIGURES`, such as "dist_ce".
+    """
+
+    def get_estimate(measurement: CalibrationAnswers) -> Estimate | None:
+        return None if measurement.votes is None else measurement.votes.estimate(key)
 
     return Figure(
         key,
@@ -157,57 +171,65 @@ def make_vote_figure(key: str) -> Figure:
     )
 
 
-def list_headlines(m: CalibrationAnswers) -> tuple[str, ...]:
+def list_headlines(measurement: CalibrationAnswers) -> tuple[str, ...]:
     """Return the keys of the headline figures."""
     # Elicited confidence has no splits to compare.
-    second = "mean_confidence" if m.measured is None else "accuracy_worst"
+    second = "mean_confidence" if measurement.measured is None else "accuracy_worst"
     return ("accuracy", second, "confidence_gap", "ece", "auroc")
 
 
 # --- Size of a finding, which orders the first screen
 
 
-def measure_worst_gap(m: Any) -> float:
+def measure_worst_gap(measurement: Any) -> float:
     """Return the distance of confidence and accuracy on the worst split."""
-    figures = m.compared[m.worst]
+    figures = measurement.compared[measurement.worst]
     return float(abs(figures["mean_confidence"].value - figures["accuracy"].value))
 
 
-def measure_accuracy_loss(m: Any) -> float:
+def measure_accuracy_loss(measurement: Any) -> float:
     """Return the loss of accuracy from the primary to the worst split."""
-    loss = m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value
+    loss = (
+        measurement.estimates["accuracy"].value
+        - measurement.compared[measurement.worst]["accuracy"].value
+    )
     return float(max(loss, 0.0))
 
 
-def measure_miscalibration(m: Any) -> float | None:
+def measure_miscalibration(measurement: Any) -> float | None:
     """Return the larger of gap and calibration error; None for a calibrated model."""
     # A page without a fault opens with the features that decide the predictions, if it has them.
-    if m.is_calibrated:
+    if measurement.is_calibrated:
         return None
-    return float(max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece))
+    return float(
+        max(abs(measurement.estimates["confidence_gap"].value), measurement.measured.bins.ece)
+    )
 
 
-def make_data(m: CalibrationAnswers) -> dict[str, Any]:
+def make_data(measurement: CalibrationAnswers) -> dict[str, Any]:
     """Return the entries of audit.json about calibration, in addition to the headline figures.
+
+    Args:
+        measurement: Results of the calibration of the audited splits.
 
     Returns:
         "bins", "consistency", "votes", "figures" and "splits" if there are class scores, and
-        "sources" if confidence was elicited.
+        "sources" if confidence was elicited. Values are plain, ready for JSON.
     """
     data: dict[str, Any] = {}
-    if m.measured is not None:
-        data["bins"] = m.measured.bins.to_dict()
-        data["consistency"] = m.measured.consistency.to_dict()
-    if m.elicited is not None:
-        data["sources"] = m.elicited.to_dict()
-    if m.measured is None:
+    if measurement.measured is not None:
+        data["bins"] = measurement.measured.bins.to_dict()
+        data["consistency"] = measurement.measured.consistency.to_dict()
+    if measurement.elicited is not None:
+        data["sources"] = measurement.elicited.to_dict()
+    if measurement.measured is None:
         return data
-    data["votes"] = None if m.votes is None else m.votes.to_dict()
+    data["votes"] = None if measurement.votes is None else measurement.votes.to_dict()
     # All figures are listed, not only those with a headline.
-    headlines = m.make_headlines(m.measured.figures)
+    headlines = measurement.make_headlines(measurement.measured.figures)
     data["figures"] = {key: headline.to_dict() for key, headline in headlines.items()}
     data["splits"] = {}
-    for name, figures in m.compared.items():
+    for name, figures in measurement.compared.items():
         data["splits"][name] = {key: figures[key].to_dict() for key in SPLIT_FIGURES}
     return data
 
@@ -311,7 +333,7 @@ CALIBRATION = Question(
                 Table(
                     "classes",
                     list_class_rows,
-                    "Counted; van Rijsbergen 1979; Kull et al. 2019",
+                    "van Rijsbergen 1979; Kull et al. 2019",
                 ),
             ),
             condition=lambda m: m.classes is not None,

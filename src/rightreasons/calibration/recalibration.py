@@ -51,7 +51,7 @@ def calibration_summary(
     kind: str = "top_label",
     scores: str = "probabilities",
 ) -> dict[str, float | None]:
-    """Compute every figure about confidence.
+    """Compute all calibration errors, proper scores and ranking measures of this package at once.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -63,10 +63,9 @@ def calibration_summary(
         scores: "probabilities" (default), "logits" or "log_probabilities".
 
     Returns:
-        The figures by name, and `n_items`; the function of each figure defines it. Some need the
-        same classes in all items: classwise_ece; ace, the same in bins of equal mass; and tace, of
-        probabilities above 0.01. They are None for rows of different lengths and for
-        kind="confidence". brier is None for rows of different lengths.
+        The figures by name, and `n_items`. classwise_ece, ace (in bins of equal mass) and tace (of
+        probabilities above 0.01) need the same classes in all items; they are None for rows of
+        different lengths and for kind="confidence". brier is None for rows of different lengths.
 
     Raises:
         TypeError: If an argument has the wrong type.
@@ -87,8 +86,7 @@ def calibration_summary(
     if not is_ragged:
         brier = brier_score(top, kind=proper_kind, n_bins=n_bins).brier
 
-    # Figures of the classes need the same classes in all items. Confidences in given answers have
-    # none.
+    # These figures need the same classes in all items.
     classwise_ece = None
     ace = None
     tace = None
@@ -97,7 +95,7 @@ def calibration_summary(
         classwise_ece = _compute_ece(top, **options)
         ace = _compute_ece(top, **options, strategy="quantile")
         tace = _compute_ece(top, **options, strategy="quantile", threshold=0.01)
-    # From the scores themselves: the softmax of the top labels may have underflowed.
+    # Computed from the original scores, because a softmax may underflow to 0.
     nll = negative_log_likelihood(predictions, references, kind=proper_kind, scores=scores).nll
     return {
         "accuracy": plain.accuracy,
@@ -164,7 +162,7 @@ def recalibrate(
     method: str = "isotonic",
     scores: str = "logits",
 ) -> Floats:
-    r"""Fit a method of recalibration on one split and return the recalibrated probabilities of another.
+    r"""Fit a recalibration on one split, and return the recalibrated probabilities of another split.
 
     - "temperature": softmax(z / T), one parameter (`fit_temperature`).
     - "vector": softmax(w ⊙ z + b), 2K parameters. They minimize the log loss with a penalty
@@ -172,9 +170,9 @@ def recalibrate(
       which is negligible for many items and keeps the parameters finite for few.
     - "isotonic": for each class, the non-decreasing function of its probability that is nearest to
       its labels by squares, linear in between. Rows are then divided by their sum (uniform if all
-      are 0). For two classes, it is a function only of P(class 1). It has as many parameters as the
-      items ask for: with fewer than about a thousand items of a class it overfits. Its probabilities
-      may be exactly 0, and the log loss then has no value.
+      are 0). For two classes, it is a function only of P(class 1). The number of parameters grows
+      with the number of items: with fewer than about a thousand items of a class it overfits. Its
+      probabilities may be exactly 0; the log loss is then infinite.
 
     Args:
         fit_predictions: (N, K) class scores or (N,) P(class 1) of a split that is separate from
@@ -206,7 +204,7 @@ def recalibrate(
                [0.75, 0.25],
                [0.5 , 0.5 ]])
     """
-    # Both splits are read first, so that a mistake in either is told before anything is fitted.
+    # Both splits are checked before anything is fitted.
     fit_logits = parse_class_logits(fit_predictions, scores, "fit_predictions")
     logits = parse_class_logits(predictions, scores, "predictions")
     if fit_logits.shape[1] != logits.shape[1]:
@@ -231,7 +229,7 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
     scores: str = "logits",
     resampling: Resampling = Resampling(),
 ) -> RecalibrationReport:
-    """Fit a method of recalibration on one split, and compute all figures of another before and after.
+    """Fit a recalibration on one split, and compute all figures of another split before and after it.
 
     Args:
         fit_predictions: (N, K) class scores or (N,) P(class 1) of the fitting split.
@@ -257,7 +255,7 @@ def recalibration_report(  # noqa: PLR0913 - two splits, each with scores and la
         (0.0667, 0.0)
     """
     recalibrator = fit_recalibrator(fit_predictions, fit_references, method=method, scores=scores)
-    # The changes are tested on the same items, so that the tests are paired.
+    # The tests of the changes are paired, because they are about the same items.
     original, changed = judge_before_and_after(
         recalibrator, predictions, references, n_bins=n_bins, scores=scores
     )
@@ -296,12 +294,12 @@ def judge_before_and_after(
         n_bins: Number of bins of the binned figures. Default 15.
         scores: "logits" (default), "log_probabilities" or "probabilities".
     """
-    # The recalibrator reads the scores on the scale of its fit.
     logits = parse_class_logits(predictions, scores, "predictions")
     labels = check_labels(references, logits.shape[1], name="references")
+    # The recalibrator gets the scores, not the logits, because it checks and converts them itself.
     probabilities = recalibrator(predictions, scores=scores)
     original = JudgedItems.of(logits, labels, n_bins=n_bins)
-    # A probability of 0, which isotonic regression may give, has no logarithm.
+    # Isotonic regression may give probabilities of 0, whose logarithm is minus infinity.
     with np.errstate(divide="ignore"):
         changed = JudgedItems.of(
             np.log(probabilities), labels, probabilities=probabilities, n_bins=n_bins

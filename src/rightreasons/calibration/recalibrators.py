@@ -95,7 +95,7 @@ class Recalibrator(Result):
 
         Raises:
             TypeError: If the scores have the wrong type.
-            ValueError: If their number of classes is not that of the fit.
+            ValueError: If the number of classes differs from the scores that were fitted.
         """
         logits = parse_class_logits(predictions, scores, "predictions")
         if logits.shape[1] != self.n_classes:
@@ -106,7 +106,14 @@ class Recalibrator(Result):
         return self.apply_to_logits(logits)
 
     def apply_to_logits(self, logits: Floats) -> Floats:
-        """Return the recalibrated (N, K) probabilities of (N, K) logits, without any checks."""
+        """Return recalibrated probabilities, without checking the logits.
+
+        Args:
+            logits: (N, K) logits of the classes that were fitted.
+
+        Returns:
+            (N, K) probabilities.
+        """
         if self.method == "temperature":
             (temperature,) = self.parameters["temperature"]
             return softmax(logits / temperature)
@@ -119,8 +126,8 @@ class Recalibrator(Result):
     def _apply_isotonic(self, probabilities: Floats) -> Floats:
         """Map the probabilities of each class by its isotonic function, and normalize the rows.
 
-        A function is given by its values `rates[k]` at the increasing `scores[k]`. It is linear in
-        between and constant outside.
+        The function of class k has the values `rates[k]` at the increasing `scores[k]`. It is linear
+        between them, and constant outside.
 
         Args:
             probabilities: (N, K) probabilities.
@@ -131,7 +138,7 @@ class Recalibrator(Result):
         scores = self.parameters["scores"]
         rates = self.parameters["rates"]
         if self.n_classes == 2:
-            # P(class 0) is 1 - P(class 1), so that a single function maps both.
+            # Only P(class 1) has a function, because P(class 0) is 1 - P(class 1).
             positive = np.interp(probabilities[:, 1], scores[0], rates[0])
             return np.column_stack((1 - positive, positive))
 
@@ -140,7 +147,7 @@ class Recalibrator(Result):
             mapped[:, k] = np.interp(probabilities[:, k], scores[k], rates[k])
         row_sums = mapped.sum(axis=1, keepdims=True)
         is_positive = row_sums > 0
-        # A divisor of 1 avoids the warning about 0 / 0; the uniform row takes its place.
+        # The divisor 1 avoids a warning about 0 / 0; such a row is replaced by a uniform one.
         divisor = np.where(is_positive, row_sums, 1.0)
         return np.where(is_positive, mapped / divisor, 1 / self.n_classes)
 
@@ -179,7 +186,7 @@ def load_recalibrator(file: str | os.PathLike[str]) -> Recalibrator:
 
 
 def _parse_parameters(parameters: Any, method: str, n_classes: int, file: str) -> Parameters:
-    """Check the parameters of a saved recalibrator, which may come from anywhere.
+    """Check the parameters in the file of a saved recalibrator.
 
     Args:
         parameters: Entry "parameters" of the file.
@@ -214,7 +221,7 @@ def _parse_parameters(parameters: Any, method: str, n_classes: int, file: str) -
 
 
 def _parse_functions(parameters: Mapping[str, Any], n_classes: int, file: str) -> Parameters:
-    """Check the isotonic functions of a saved recalibrator: their scores and the rates at these.
+    """Check the isotonic functions in the file of a saved recalibrator: their scores and rates.
 
     Args:
         parameters: {"scores": one list per function, "rates": one list per function}.
@@ -319,7 +326,7 @@ def fit_recalibrator(
 def fit_logits_recalibrator(
     logits: Floats, labels: NDArray[np.int64], *, method: str
 ) -> Recalibrator:
-    """Fit a recalibrator on (N, K) logits and (N,) labels that have been checked already.
+    """Fit a recalibrator on logits and labels that have been checked already.
 
     Args:
         logits: (N, K) logits.
@@ -360,7 +367,7 @@ def parse_class_logits(predictions: Any, scores: str, name: str) -> Floats:
 
 
 def _fit_vector_scaling(logits: Floats, labels: NDArray[np.int64]) -> Parameters:
-    r"""Fit the weights w and biases b of softmax(w ⊙ z + b), the classes' vector scaling.
+    r"""Fit vector scaling: the weights w and biases b of the probabilities softmax(w ⊙ z + b).
 
     They minimize the mean log loss plus the penalty
     \((\lVert w - 1 \rVert^2 + \lVert b \rVert^2) / 2n\), which keeps them finite.
@@ -374,12 +381,16 @@ def _fit_vector_scaling(logits: Floats, labels: NDArray[np.int64]) -> Parameters
     """
     n_items, n_classes = logits.shape
     targets = np.eye(n_classes)[labels]
-    # The optimizer takes one vector: the weights, then the biases. The penalty is about the
-    # distance from weights of 1 and biases of 0, which leave the scores as they are.
+    # The optimizer needs all parameters in one vector: first the weights, then the biases. Weights
+    # of 1 and biases of 0 do not change the scores; the penalty is the distance from them.
     identity = np.repeat([1.0, 0.0], n_classes)
 
     def compute_loss(parameters: Floats) -> tuple[float, Floats]:
-        """Return the penalized log loss, and its (2K,) gradient."""
+        """Return the penalized log loss and its gradient.
+
+        Args:
+            parameters: (2K,) weights, then biases.
+        """
         weights = parameters[:n_classes]
         biases = parameters[n_classes:]
         scaled = logits * weights + biases
@@ -423,7 +434,7 @@ def _fit_isotonic_functions(probabilities: Floats, labels: NDArray[np.int64]) ->
         Both are lists with one list of numbers per class, or a single one, of class 1, if K is 2.
     """
     n_classes = probabilities.shape[1]
-    # With two classes, P(class 0) is 1 - P(class 1), and needs no function.
+    # With two classes, only P(class 1) needs a function, because P(class 0) is 1 - P(class 1).
     classes = [1] if n_classes == 2 else range(n_classes)
     scores_by_class = []
     rates_by_class = []
@@ -490,7 +501,8 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
 
     \[ \hat T = \arg\min_T -\sum_i \log \mathrm{softmax}(z_i / T)_{y_i} \]
 
-    The loss is convex in 1/T; its derivative, the mean of E_p[z] - z_y, is solved for 0.
+    The loss is convex in 1/T. The root of its derivative, the mean of E_p[z] - z_y, is found
+    numerically.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -520,7 +532,7 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     """
     logits = parse_logits(predictions, scores, "predictions")
     labels = check_labels_of_rows(references, logits)
-    # An infinite loss stays infinite at every temperature, and the mean has no minimum.
+    # An infinite loss is infinite at every temperature, so the mean would have no minimum.
     losses = -label_log_probability(logits, labels)
     if np.isposinf(losses).any():
         item = int(np.flatnonzero(np.isposinf(losses))[0])
@@ -529,10 +541,11 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
             "probability 0 at every temperature. Pass logits, or probabilities with more digits."
         )
 
-    lowest = 1.0 / TEMPERATURE_RANGE[1]
-    highest = 1.0 / TEMPERATURE_RANGE[0]
-    # The slope increases with the inverse temperature. If it has one sign in the whole range, the
-    # best temperature is at an end.
+    min_temperature, max_temperature = TEMPERATURE_RANGE
+    lowest = 1.0 / max_temperature
+    highest = 1.0 / min_temperature
+    # The slope increases with the inverse temperature. If it has the same sign at both ends of the
+    # range, the best temperature is one of the ends.
     at_bound = True
     if _compute_slope(logits, labels, lowest) >= 0.0:
         inverse = lowest
@@ -540,7 +553,8 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
         inverse = highest
     else:
         at_bound = False
-        # On a logarithmic scale, temperatures of 0.1 and of 10 are equally far from 1.
+        # The logarithm of the inverse temperature is searched, because 0.1 and 10 are equally far
+        # from 1 on this scale.
         exponent = optimize.brentq(
             lambda x: _compute_slope(logits, labels, np.exp(x)),
             np.log(lowest),

@@ -122,7 +122,7 @@ def _transform_residuals(scores: Floats, events: Flags) -> Floats:
 def _spread_on_grid(positions: Floats, weights: Floats) -> Floats:
     """Distribute weights in [0, 1] to the nodes of an even grid, by linear interpolation.
 
-    A weight at position x is split between the two nodes next to x: the nearer one gets more.
+    A weight at position x is split between the nodes below and above x; the closer node gets more.
 
     Args:
         positions: (N,) positions in [0, 1].
@@ -176,7 +176,7 @@ def _find_fixed_point(coefficients: Floats) -> float:
     Returns:
         The bandwidth, in [0, 1]; 0 if the error is at most `MIN_BANDWIDTH` at every bandwidth.
     """
-    # The error decreases with the bandwidth, so that the fixed point is between these two.
+    # The error decreases with the bandwidth, so the fixed point is between these two errors.
     smallest = _compute_smooth_error(1.0, coefficients)
     largest = _compute_smooth_error(MIN_BANDWIDTH, coefficients)
     if largest <= MIN_BANDWIDTH:
@@ -220,15 +220,15 @@ def ece_sweep(
     norm: str = "l1",
     scores: str = "probabilities",
 ) -> SweepResult:
-    r"""Measure calibration in as many bins as keep the accuracies of the bins increasing (ECE-sweep).
+    r"""Measure the calibration error in the largest number of bins with increasing accuracy (ECE-sweep).
 
-    The number of bins grows from 1 while the accuracies of the bins do not decrease with
-    confidence; the error is that of the last such number:
+    The number of bins is increased from 1 as long as the accuracies of the bins do not decrease with
+    confidence. The error in the last such number of bins is
     \((\sum_m w_m |\bar y_m - \bar p_m|^p)^{1/p}\) with p = 1 or 2. It lies in [0, 1]; lower is
     better. Its bias is smaller than that of a fixed number of bins.
 
-    Items of equal confidence share their mean accuracy, wherever a bin ends, so that the order of
-    the input does not matter.
+    Items of equal confidence share their mean accuracy, even if they are in different bins, so that
+    the order of the input does not matter.
 
     Args:
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different
@@ -261,10 +261,10 @@ def ece_sweep(
     check_one_of(kind, ANSWER_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = parse_top_label(predictions, references, scores=scores, kind=kind)
-    # The order within a tie does not matter: its items share their mean accuracy below.
     order = argsort_scores(top.confidence)
     ordered = top.confidence[order]
     events_in_order = top.correct[order].astype(np.float64)
+    # Items of equal confidence share their mean accuracy, so their order does not matter.
     rates = average_ties(ordered, events_in_order)
     # With cumulative sums, the sum of any bin is one subtraction.
     cumulative_events = np.concatenate(([0.0], np.cumsum(rates)))
@@ -272,7 +272,7 @@ def ece_sweep(
 
     n_items = len(ordered)
     n_bins = n_items
-    # Rates that never decrease increase in any bins, so that every number of bins qualifies.
+    # If the rates of the items never decrease, every number of bins qualifies.
     if not (np.diff(rates) >= 0).all():
         n_bins = _count_increasing_bins(cumulative_events)
 
@@ -289,22 +289,22 @@ def ece_sweep(
 
 
 def _count_increasing_bins(cumulative_events: Floats) -> int:
-    """Return the largest number of bins such that rates increase in so many bins and in any fewer.
+    """Return the number of bins of equal mass up to which the rates of the bins do not decrease.
 
     Args:
         cumulative_events: (N + 1,) number of events among the first 0, 1, ..., N items, in order of
             confidence.
 
     Returns:
-        The number of bins of equal mass, from 1 to N. The rates of events of the bins, in order,
-        decrease for the first time with one more.
+        The number of bins, from 1 to N. With one more bin, the rate of a bin is smaller than that of
+        the bin before it, for the first time.
     """
     n_items = len(cumulative_events) - 1
     for n_bins in range(2, n_items + 1):
         edges = _split_evenly(n_items, n_bins)
         events = np.diff(cumulative_events[edges])
         rates = events / np.diff(edges)
-        # Rounding must not make equal rates decrease.
+        # Equal rates may differ by rounding.
         if (np.diff(rates) < -1e-12).any():
             return n_bins - 1
     return n_items
@@ -351,16 +351,16 @@ def consistency(
     calibrated: Floats | None = None,
     resampling: Resampling = Resampling(),
 ) -> ConsistencyResult:
-    r"""Draw the errors of a model whose confidences come true exactly as often as they predict.
+    r"""Simulate the calibration errors that a perfectly calibrated model would have by chance.
 
-    In each bin, the number of correct answers is drawn from a binomial law,
+    In each bin, the number of correct answers is drawn from a binomial distribution,
 
     \[ k_m \sim \mathrm{Bin}(n_m, \bar p_m), \quad
        ECE^* = \sum_m \frac{n_m}{n} \left| \frac{k_m}{n_m} - \bar p_m \right| \]
 
-    which has the mean of the exact law (a sum of coins of different weight) and at most a quarter
-    of the squared bin width more variance per coin. If the p-value errs, it errs towards
-    "calibrated".
+    which has the mean of the exact distribution, a sum of events with different probabilities, and
+    per event at most a quarter of the squared bin width more variance. So the p-value is never too
+    small because of this approximation.
 
     Args:
         result: Plain error (l1, not debiased) from `calibration_error`, of any kind but
@@ -388,7 +388,7 @@ def consistency(
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
-    # Empty bins have no means, and are left out.
+    # Empty bins have no mean confidence, and are excluded.
     all_counts = np.array([row.count for row in result.bins])
     is_filled = all_counts > 0
     counts = all_counts[is_filled]
@@ -419,7 +419,8 @@ def consistency(
         low, high = np.quantile(rates, levels, axis=0)
     drawn_gaps = np.abs(rates - confidence)
     errors = (drawn_gaps * weight).sum(axis=1)
-    # The observed error counts as a draw, and rounding must not tell equal errors apart.
+    # Errors that differ from the observed one only by rounding count as equal to it. The observed
+    # error itself counts as a draw.
     n_as_large = np.count_nonzero(errors >= observed - 1e-12)
 
     upper = np.quantile(errors, resampling.level)

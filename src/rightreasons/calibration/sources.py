@@ -46,15 +46,18 @@ def list_source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ..
 
 
 def list_difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the table of differences between sources, one per pair and figure.
+    """Yield the rows of the table of differences between sources, one per pair and figure.
 
-    A row consists of the pair, the figure, its difference with the interval, the p-value, and the
+    The columns are the pair, the figure, its difference with the interval, the p-value, and the
     p-value after Holm's correction.
+
+    Args:
+        measured: The sources; each of its `pairs` has a test for each figure.
     """
     for pair in measured.pairs:
         for key, figure_key in FIGURE_BY_TEST.items():
             test = pair.differences.get(key)
-            # Too few items give no test, or a test without an interval.
+            # With too few items, there is no test, or a test without an interval.
             if test is None or test.interval is None:
                 continue
             yield (

@@ -47,7 +47,7 @@ def measure_votes(context: AuditContext, options: CalibrationOptions) -> HumanCa
             option="votes_columns",
         )
     votes = read_votes(context, parse_names(options.votes_columns) or [])
-    # Exact probabilities are better than the softmax of logits, which may be rounded.
+    # Stored probabilities are more exact than a softmax of rounded logits.
     exact = scores.probabilities
     if exact is None or isinstance(exact, Ragged):
         probabilities = softmax(scores.logits)
@@ -86,14 +86,15 @@ def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
     columns = []
     for heading in headings:
         columns.append(_parse_numbers(split.data[heading][:], heading))
-    # The lists of a single column are in the order of the classes already.
+    # A single column has lists of votes in the order of the classes.
     if len(columns) == 1:
         return columns[0]
 
     votes = np.column_stack(columns)
     class_names = context.label_names
     if class_names is None or list(class_names) == [str(k) for k in range(len(class_names))]:
-        # Numbered classes have no names to match: the columns are in their order.
+        # Classes without names, or with numbers as names, are not matched with headings. The columns
+        # have to be in the order of the classes.
         return votes
     column_of_class = match_columns(
         _remove_common_prefix(headings),
@@ -118,10 +119,10 @@ def _remove_common_prefix(headings: Sequence[str]) -> list[str]:
 
 
 def _parse_numbers(column: Sequence[Any], heading: str) -> Floats:
-    """Return the votes of a column: (N,) if its cells are numbers, (N, K) if they are lists of K.
+    """Parse a column of votes: (N,) if its cells are numbers, (N, K) if they are lists of K numbers.
 
     Args:
-        column: N cells: numbers, lists of numbers, or either of these as text.
+        column: N cells: numbers, lists of numbers, or strings such as "3" and "[1, 2]".
         heading: Heading of the column, for the message.
 
     Raises:
@@ -130,7 +131,7 @@ def _parse_numbers(column: Sequence[Any], heading: str) -> Floats:
     try:
         cells = []
         for cell in column:
-            # The cells of a csv file are text, also those that contain lists.
+            # In a csv file, a list is stored as a string such as "[1, 2]".
             if isinstance(cell, str) and cell.startswith("["):
                 cell = parse_json(cell, heading)
             cells.append(cell)

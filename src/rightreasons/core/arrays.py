@@ -66,6 +66,9 @@ _CLASS_COLUMN_PATTERN = re.compile(
 def describe_kind(value: object) -> str:
     """Describe a value and its type for an error message, in one line of limited length.
 
+    Args:
+        value: Any object.
+
     Example:
         >>> describe_kind(0.5), describe_kind(None), describe_kind(np.str_("good"))
         ('0.5 (float)', 'None', "'good' (str)")
@@ -101,8 +104,8 @@ def parse_class_column(name: str) -> tuple[str | None, str]:
         name: Name of the column, such as "p_yes", "P(yes)", "logit[2]", "logit2" or "yes".
 
     Returns:
-        The prefix in lower case, one of `CLASS_COLUMNS`, and the class. A name without such a
-        prefix is a class itself: the prefix is None.
+        The prefix in lower case, one of `CLASS_COLUMNS`, and the name of the class. If a name has
+        no such prefix, the prefix is None, and the whole name is that of the class.
 
     Example:
         >>> parse_class_column("p_Positive"), parse_class_column("logit2")
@@ -113,8 +116,9 @@ def parse_class_column(name: str) -> tuple[str | None, str]:
     match = _CLASS_COLUMN_PATTERN.fullmatch(name.lower())
     if match is None:
         return None, name
-    # The prefix is followed by exactly one of four forms, `_x`, `(x)`, `[x]` or a number, so that
-    # the last group that matched is the class. It is cut from the name as it was written.
+    # The prefix is followed by one of four forms, `_x`, `(x)`, `[x]` or a number, each with its own
+    # group. So the last group that matched is the class. It is sliced from the original name,
+    # because the pattern matched a copy in lower case.
     start, end = match.span(match.lastindex or 0)
     class_name = name[start:end]
     return match[1], class_name
@@ -127,8 +131,8 @@ def find_column_classes(values: Any) -> tuple[str, ...] | None:
         values: Class scores in any form, such as a table with the columns "p_no" and "p_yes".
 
     Returns:
-        One name per column, or None if the input is no table, the columns are numbered, or a name
-        is repeated.
+        One name per column, or None if the input is not a table, the columns are numbered, or a
+        name is repeated.
 
     Example:
         >>> import pyarrow
@@ -229,12 +233,12 @@ def stack_items(items: Any, name: str) -> Array:
     """Stack the result of `to_array_or_list` into one array.
 
     Args:
-        items: An array, which is returned as it is, or a list of values or of rows.
+        items: An array, which is returned unchanged, or a list of values or of rows.
         name: Name of the input in error messages.
 
     Returns:
         (N,) or (N, K) array. It consists of Python objects if numpy would change the values: for
-        texts, booleans among numbers, and whole numbers beyond 64 bits.
+        strings, booleans among numbers, and whole numbers beyond 64 bits.
 
     Raises:
         ValueError: If an item is missing, rows differ in length, or only some items are rows.
@@ -248,7 +252,7 @@ def stack_items(items: Any, name: str) -> Array:
     dtype = object if has_mixed_booleans else None
     try:
         array = np.asarray(items, dtype=dtype)
-        # numpy turns numbers next to a text into texts, and large whole numbers into floats.
+        # numpy turns numbers next to a string into strings, and large whole numbers into floats.
         is_text = array.dtype.kind in "USV"
         is_rounded = array.dtype.kind == "f" and types == {int}
         if is_text or is_rounded:
@@ -261,8 +265,8 @@ def stack_items(items: Any, name: str) -> Array:
         # numpy refuses rows of different lengths.
         if all(map(_is_row, items)):
             raise _make_length_error(items, name) from None
-        # Other objects, such as sequences of a user's class, are kept one by one. An additional
-        # None, removed again, keeps numpy from looking for a second dimension inside them.
+        # Objects of other types, such as sequences of a user's class, become the items of a vector.
+        # With an additional None, removed again, numpy does not look for a second dimension in them.
         array = np.array([*items, None], dtype=object)
         return array[:-1]
 
@@ -275,10 +279,10 @@ def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
         name: Name of the input in error messages.
 
     Returns:
-        An array of the same shape; the array itself if it is float64.
+        An array of the same shape. If `array` is already float64, it is returned without a copy.
 
     Raises:
-        TypeError: If a value is a boolean, a text or another object.
+        TypeError: If a value is a boolean, a string or another object.
         ValueError: If a whole number is too large for a float.
     """
     if array.dtype == object:
@@ -323,10 +327,12 @@ def _convert_items(values: list[Any], name: str, depth: int) -> list[Any]:
         raise ValueError(
             f"Expected rows of values, but `{name}` is nested deeper than {_MAX_NESTING_DEPTH} levels."
         )
-    # Comparing the few distinct types is much faster than looking at each item.
+    # Comparing the few distinct types is much faster than looking at each item. For a list of rows,
+    # the types are those of the values in the rows.
     types = set(map(type, values))
     if types == {list}:
         types = set(map(type, itertools.chain.from_iterable(values)))
+    # Plain numbers and strings need no conversion.
     if _are_leaf_types(types):
         return values
     items = []
@@ -346,7 +352,7 @@ def _convert_item(value: Any, name: str, depth: int) -> Any:
     """Convert one item of a list to a plain Python value, a list or an array.
 
     Args:
-        value: The item: a number, a text, or a scalar, array or list of any library.
+        value: The item: a number, a string, or a scalar, array or list of any library.
         name: Name of the item in error messages, such as "predictions[3]".
         depth: Number of lists that contain the item.
 
@@ -370,7 +376,7 @@ def _convert_item(value: Any, name: str, depth: int) -> Any:
         if is_tensor(value):
             value = _convert_tensor(value, name)
         return np.asarray(value).item()
-    # A row. Objects of other types are left to the caller, who knows what is expected.
+    # The item is a row. Objects of other types are returned unchanged, for the caller to check.
     if isinstance(value, Iterable) or hasattr(value, "__array__"):
         return to_array_or_list(value, name, depth=depth)
     return value
@@ -380,17 +386,19 @@ def _check_items_are_alike(items: list[Any], types: set[type], name: str) -> Non
     """Refuse a list with missing items, or with rows and single values next to each other.
 
     Args:
-        items: The items, of which there is at least one.
-        types: Their distinct types, which are known without another pass over the items.
-        name: The option that holds them, for errors.
+        items: The items, at least one.
+        types: Distinct types of the items, so that valid lists need no loop over the items.
+        name: Name of the list in error messages.
 
     Raises:
-        ValueError: If an item is missing, or is a row where the first one is a value, or vice versa.
+        ValueError: If an item is None, or if the first item is a row and another one is not, or
+            vice versa.
     """
     row_types = types & {list, np.ndarray}
-    # All items are rows, or none is.
-    are_alike = not row_types or row_types == types
-    if are_alike and type(None) not in types:
+    has_only_rows = row_types == types
+    has_only_values = not row_types
+    has_missing = type(None) in types
+    if (has_only_rows or has_only_values) and not has_missing:
         return
     has_rows = _is_row(items[0])
     expected = "a row" if has_rows else "a value"
@@ -416,7 +424,7 @@ def _make_length_error(rows: Sequence[Any], name: str) -> ValueError:
                 f"Expected rows of one length in `{name}`, but row 0 has {lengths[0]} and row "
                 f"{index} has {length}."
             )
-    # The rows contain numbers in one place and lists in another.
+    # Rows of equal length cannot be stacked if one has a list where another one has a number.
     return ValueError(
         f"Expected rows of one length in `{name}`, but the depths of the rows differ."
     )
@@ -433,7 +441,7 @@ def _describe_first_value(array: Array) -> str:
 
 
 def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
-    """Return an array of numbers as it is, and any other array as a list.
+    """Return an array of numbers unchanged, and any other array as a list.
 
     Args:
         values: The array.
@@ -450,7 +458,7 @@ def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
         raise TypeError(f"Expected `{name}` to be {expected}, but got the single value {value}.")
     if dtype.kind == "V":
         raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
-    # Objects and texts (O, U, S, T) need a look at each item.
+    # The items of arrays of objects and strings (O, U, S, T) are converted one by one.
     if dtype.kind in "OUST":
         items = values.tolist()
         return _convert_items(items, name, depth)
@@ -464,6 +472,10 @@ def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
 
 def _convert_tensor(values: Any, name: str) -> Array:
     """Convert a torch tensor to a numpy array; bfloat16 and 8-bit floats become float32.
+
+    Args:
+        values: The tensor, on any device.
+        name: Name of the input in error messages.
 
     Raises:
         TypeError: If numpy has no such type, or the tensor cannot be copied to the CPU.
@@ -499,7 +511,11 @@ def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
     """
 
     def run_conversion(convert: Callable[[Any], Any]) -> Any:
-        """Return `convert(values)`; raise TypeError with a full sentence if it fails."""
+        """Return `convert(values)`, and replace any error by a TypeError that explains it.
+
+        Args:
+            convert: Function of the foreign library, such as `np.asarray`.
+        """
         try:
             return convert(values)
         except MemoryError:
@@ -551,15 +567,18 @@ def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -
 
 
 def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the headings and the columns of a table; None if the input is no table.
+    """Return the headings and the columns of a table; None if the input is not a table.
 
     Tables of pandas, polars, pyarrow and datasets are recognized by their methods, so that none of
     these libraries is imported.
+
+    Args:
+        values: A table, or any other object.
     """
     # pandas
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         headings = list(values.columns)
-        # By position: headings may be repeated.
+        # Columns are selected by position, because headings may be repeated.
         columns = []
         for index in range(len(headings)):
             column = values.iloc[:, index]
@@ -586,8 +605,8 @@ def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
         name: Name of the table in error messages.
 
     Returns:
-        (N, K) array. Its columns are in the order of the table, or in that of their numbers if the
-        classes are numbered.
+        (N, K) array. The columns are in the order of the table, or sorted by the numbers of their
+        classes if these are numbered.
 
     Raises:
         TypeError: If a column does not contain numbers.
@@ -619,7 +638,7 @@ def _convert_column(label: Any, column: Any, name: str) -> Array:
         TypeError: If the column does not contain numbers.
     """
     expected = f"Expected numbers in each column of `{name}`"
-    # Numbers in a column of objects may have any type, so they are not looked at.
+    # Values in a column of objects may have any type, even if all of them are numbers.
     dtype = getattr(column, "dtype", None)
     if str(dtype) == "object":
         raise TypeError(f"{expected}, but column {label!r} holds objects.")
@@ -647,9 +666,11 @@ def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
         ValueError: If the columns are not sorted, and their numbers are not 0 to K - 1.
     """
     positions = list(range(len(classes)))
-    # Longer numbers than 18 digits are names: numpy could not count so many classes.
-    if not all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
-        return positions
+    for label in classes:
+        # A number of more than 18 digits is a name: numpy could not count so many classes.
+        is_number = label.isascii() and label.isdecimal() and len(label) < 19
+        if not is_number:
+            return positions
     class_numbers = list(map(int, classes))
     order = sorted(positions, key=class_numbers.__getitem__)
     # Sorting is safe only if the numbers are exactly those of the classes, from 0.
@@ -663,6 +684,9 @@ def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
 
 def _convert_series(values: Any) -> Any:
     """Convert a column of pyarrow, pandas or polars to an array of numbers, or to a list.
+
+    Args:
+        values: The column.
 
     Returns:
         An array if the column consists of numbers or booleans and has no missing values; otherwise
@@ -938,8 +962,8 @@ def _find_largest_in_block(block: Floats, largest: Floats, column: Array) -> Non
 
     Args:
         block: (n, K) values.
-        largest: (n,) filled with the values.
-        column: (n,) int8 zeros, filled with the columns.
+        largest: (n,) output for the largest values.
+        column: (n,) output for the columns; int8 zeros at first.
     """
     largest[:] = block[:, 0]
     for k in range(1, block.shape[1]):
@@ -1009,7 +1033,11 @@ def parse_rows(values: Any, name: str) -> NumericRows:
 
 
 def is_ragged(rows: Any) -> bool:
-    """Return whether rows differ in length; False for anything but a sequence of rows."""
+    """Return whether rows differ in length.
+
+    Args:
+        rows: A list of rows, an array, `Ragged`, or any other object, for which the result is False.
+    """
     if isinstance(rows, Ragged):
         return len(np.unique(rows.lengths)) > 1
     if isinstance(rows, np.ndarray):

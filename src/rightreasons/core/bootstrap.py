@@ -186,12 +186,12 @@ def _compute_acceleration(jackknife: Floats) -> float:
             ignored.
     """
     figures = jackknife[np.isfinite(jackknife)]
-    # A figure that is undefined without any one of its units has no measurable skewness.
+    # Without any defined figure, the skewness is unknown.
     if not len(figures):
         return 0.0
     deviations = figures.mean() - figures
     spread = math.pow(sum_squares(deviations), 1.5)
-    # Figures that all agree but for rounding have none, either.
+    # Figures that differ only by rounding are not skewed.
     if spread <= ROUNDING_TOLERANCE**3:
         return 0.0
     return float((deviations**3).sum()) / (6 * spread)
@@ -351,9 +351,10 @@ def bootstrap_sums(
     if codes is not None:
         units = sum_rows(codes, table)
     else:
-        # Draws are by position: a fixed order of the values makes them independent of the input's.
+        # Resamples are drawn by position. Items are sorted by their values, so that the resamples do
+        # not depend on the order of the input.
         order = argsort_canonical(*table.T)
-        # To select the rows of one column after the other is several times as fast.
+        # Sorting one column after another is several times as fast as indexing the table.
         units = np.column_stack([column[order] for column in table.T])
     return _bootstrap_units(statistic, units, resampling)
 
@@ -498,11 +499,11 @@ def _make_interval_of_groups(
 def _make_figure_function(
     statistic: Callable[..., float | None], items: _Columns
 ) -> Callable[[NDArray[np.intp]], float]:
-    """Return a function that computes a figure of the items of some clusters.
+    """Return a function that computes a figure of the items of selected clusters.
 
     Args:
         statistic: Function of columns that returns the figure, or None if it is undefined.
-        items: The columns of all items.
+        items: Columns of all items; `codes` has the cluster number of each item, or is None.
 
     Returns:
         Function of an array of cluster numbers (of row numbers for independent items), which may be
@@ -654,7 +655,8 @@ def _leave_out_groups(statistic: Callable[..., float], items: _Columns) -> Jackk
 
     Args:
         statistic: Function of columns that returns the figure.
-        items: The columns. Their units are put into at most `MAX_JACKKNIFE_GROUPS` random groups.
+        items: The columns. Their clusters, or independent items, are put into at most
+            `MAX_JACKKNIFE_GROUPS` random groups.
     """
     n_groups = min(items.n_units, MAX_JACKKNIFE_GROUPS)
     group_of_item = items.assign_groups(n_groups)
@@ -665,8 +667,8 @@ def _leave_out_groups(statistic: Callable[..., float], items: _Columns) -> Jackk
         figures.append(statistic(*remaining))
     figures_without_group = np.array(figures)
 
-    # Figures that share all but one group differ little. The factor of their squares makes up for
-    # it: (G - 1) / G, where independent figures have 1 / (G (G - 1)).
+    # Figures that share all but one group differ little. So their squares have the large factor
+    # (G - 1) / G, while those of independent figures have the factor 1 / (G (G - 1)).
     mean = figures_without_group.mean()
     factor = (n_groups - 1) / n_groups
     squares = sum_squares(figures_without_group - mean)
@@ -776,8 +778,9 @@ class _Columns:
             text = ", ".join(map(str, lengths))
             raise ValueError(f"Expected columns of one length, but got {text}.")
 
-        # Draws are by position: a fixed order of the values makes them independent of the input's.
-        # Clusters are numbered by name, and very many items fall into random groups anyway.
+        # Resamples are drawn by position. Items are sorted by their values, so that the resamples do
+        # not depend on the order of the input. Clusters are numbered by name instead, and very many
+        # items are divided into random groups anyway.
         if clusters is None and lengths[0] <= MAX_BOOTSTRAP_UNITS:
             order = argsort_canonical(*arrays)
             arrays = [array[order] for array in arrays]
@@ -823,7 +826,14 @@ def parse_vector(
 
 
 def _parse_table(values: Any) -> Floats:
-    """Check an (N, S) table of finite numbers with at least one row, and return it as float64."""
+    """Check a table of finite numbers, and return it as float64.
+
+    Args:
+        values: (N, S) numbers in any form that `to_array_or_list` accepts.
+
+    Raises:
+        ValueError: If the table has another shape or no rows, or if a number is not finite.
+    """
     table = to_floats(values, "values")
     if table.ndim != 2 or table.shape[0] == 0:
         raise ValueError(

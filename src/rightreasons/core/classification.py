@@ -105,8 +105,8 @@ def classification_scores(
     n_labeled = pairs.count(pairs.labels)
     n_predicted = pairs.count(pairs.predictions)
 
-    # 2 TP + FP + FN is the number of labels and predictions of a class. Without either, F1 is
-    # undefined, and any divisor will do.
+    # 2 TP + FP + FN is the number of labels and predictions of a class. If it is 0, F1 is undefined;
+    # the divisor 1 only avoids a division by 0.
     totals = n_labeled + n_predicted
     occurs = totals > 0
     f1 = 2 * hits / np.maximum(totals, 1)
@@ -216,12 +216,12 @@ def compute_macro_f1(
 ) -> tuple[float, Interval]:
     r"""Compute the macro F1 and its confidence interval.
 
-    The interval is the union of two, each of which is too narrow where the other is not. The
+    The interval is the union of two intervals that are too narrow in different cases. The
     bias-corrected bootstrap draws tables from the counts \(n_{ij}\) of labels and predictions, and
     removes the bias that the mean F1 of many small classes has. But a class with two items, both
-    correct, is correct in every resample. The posterior lets that class err: its prior is one item
-    per class, half of it correct and half incorrect, which is Jeffreys' prior of a share. But it is
-    pulled towards its prior if there are many classes.
+    correct, is correct in every resample. In draws from the posterior, that class may be incorrect:
+    the prior is one item per class, half of it correct and half incorrect, which is Jeffreys' prior
+    of a share. But with many classes, the posterior is pulled towards the prior.
 
     The F1 is averaged over the classes that occur in the data. If a resample lacks one of them, its
     F1 is 0 there.
@@ -254,20 +254,20 @@ def compute_macro_f1(
     cells = _ConfusionCells.from_items(predicted, labels)
     value = float(cells.compute_mean_f1(cells.counts[None, :])[0])
 
-    # One generator draws for both: the bootstrap comes first.
+    # The order of the two simulations is fixed, because they share a generator.
     rng = np.random.default_rng(resampling.seed)
     blocks = resampling.split_into_blocks(len(cells.counts), max_numbers=_MAX_DRAWN_CELLS)
     resamples = _resample_macro_f1(cells, codes, n_units, rng, blocks)
-    # Clustered items are worth as many as there are clusters.
+    # With clusters, the posterior is that of as many items as there are clusters.
     weights = cells.counts * n_units / n_items + cells.prior
     posterior = _draw_posterior_macro_f1(cells, weights, rng, blocks)
 
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
-    corrected_ends = _correct_for_bias(value, resamples, tails)
-    posterior_ends = np.quantile(posterior, tails)
+    corrected_low, corrected_high = _correct_for_bias(value, resamples, tails)
+    posterior_low, posterior_high = np.quantile(posterior, tails)
     interval = Interval(
-        low=float(min(value, corrected_ends[0], posterior_ends[0])),
-        high=float(max(value, corrected_ends[1], posterior_ends[1])),
+        low=float(min(value, corrected_low, posterior_low)),
+        high=float(max(value, corrected_high, posterior_high)),
         confidence_level=resampling.level,
         method="bias-corrected bootstrap, joined with the posterior under Jeffreys' prior",
         n_resamples=len(resamples),
@@ -309,12 +309,13 @@ class _ConfusionCells:
         label_class = class_of_value[:n_items]
         predicted_class = class_of_value[n_items:]
         n_classes = len(occurring)
-        # A matrix of one class gets a second one, for which the prior may mistake it.
+        # If only one class occurs, a second one is added, because the prior needs an incorrect class.
         size = max(n_classes, 2)
-        # A cell (label, prediction) is numbered row by row.
+        # The cells (label, prediction) of the matrix are numbered row by row.
         item_cells = label_class * size + predicted_class
 
-        # The prior of a class: half an item in its diagonal cell, and half in the next one.
+        # The prior of a class adds half an item to its diagonal cell, and half an item to the next
+        # cell of its row.
         classes = np.arange(n_classes)
         hit_cells = classes * size + classes
         miss_cells = classes * size + (classes + 1) % size
@@ -557,7 +558,7 @@ def label_errors(probabilities: Any, labels: Any) -> NDArray[np.int64]:
     with np.errstate(invalid="ignore"):
         thresholds = sums / counts
 
-    # -1 marks the classes that an item is not confidently of: it is below every probability.
+    # Classes below their threshold get -1, which is less than every probability.
     confident = np.where(table >= thresholds, table, -1.0)
     has_class = confident.max(axis=1) >= 0
     is_contradicted = has_class & (confident.argmax(axis=1) != classes)

@@ -68,14 +68,14 @@ def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
             f"{len(names)} names."
         )
 
-    # Tables hold NaN if a name is missing, and NaN is the only value that differs from itself.
+    # A missing name in a table is NaN, the only value that differs from itself.
     missing = np.flatnonzero(names != names)
     if missing.size:
         raise ValueError(
             f"Expected a value in each item of `clusters`, but item {missing[0]} is NaN."
         )
 
-    # Objects of several types cannot be sorted, but their texts can.
+    # Objects of several types cannot be sorted, but their string representations can.
     if names.dtype == object:
         names = names.astype(np.str_)
     return _number_names(names)
@@ -85,7 +85,7 @@ def _number_names(names: NDArray[Any]) -> NDArray[np.intp]:
     """Replace names by their ranks among the distinct names, from 0.
 
     Args:
-        names: (N,) numbers or texts.
+        names: (N,) numbers or strings.
 
     Returns:
         (N,) ranks, without gaps.
@@ -202,7 +202,13 @@ def pool_units(units: Floats, seed: int) -> Floats:
 
 
 def list_members(codes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return the rows of each code that occurs, by increasing code.
+    """Return the rows of each distinct code, such as the items of each cluster.
+
+    Args:
+        codes: (N,) whole numbers from 0.
+
+    Returns:
+        The ascending rows of each code, in ascending order of the codes.
 
     Example:
         >>> list_members(np.array([1, 0, 1]))

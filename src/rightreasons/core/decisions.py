@@ -66,7 +66,12 @@ class Power:
     item_fraction: float = 1.0
 
     def describe(self, n_items: int) -> str:
-        """Describe the difference that a number of items can detect.
+        """Describe the smallest difference that a number of items can detect, in percentage points.
+
+        If it exceeds the margin of the verdict, the number of items that suffice is added.
+
+        Args:
+            n_items: Number of items.
 
         Example:
             >>> Power("confidence").describe(80)
@@ -74,8 +79,10 @@ class Power:
             >>> Power("decides", n_tests=8, item_fraction=0.5).describe(1000)
             '1,000 items detect differences of 6 points; the verdict needs 10'
         """
+        # The two-sided error of 5 % is divided by the number of tests (Bonferroni).
         z = float(special.ndtri(1 - 0.05 / (2 * self.n_tests)))
         n_used = max(self.item_fraction * n_items, 1)
+        # The standard deviation of a share is largest for the share 1/2, where it is 1/2.
         half_width = z / 2 / math.sqrt(n_used)
         points = 100 * min(half_width, 1)
         margin = MARGINS[self.margin].small
@@ -206,7 +213,7 @@ def decide(
     low = estimate.low
     high = estimate.high
 
-    # The interval tells how far from 0 the figure is at least, and how far at most.
+    # Distances from 0 that the interval allows. The smaller one is negative if 0 is inside.
     min_distance = max(low, -high)
     max_distance = max(-low, high)
     n_planned = _count_planned(margin.small, estimate.level)
@@ -230,9 +237,10 @@ def decide_above(
     n_items: int,
     n_units: int | None = None,
 ) -> Decision:
-    """Decide whether a figure above 0 is small, some, large or unknown; any below 0 is small.
+    """Decide whether a figure is small, some, large or unknown, if only positive values are a problem.
 
-    It is `decide` for figures that are a problem only if they are positive.
+    The figure and the ends of its interval are raised to 0 if they are negative, and then judged by
+    `decide`.
 
     Args:
         estimate: The figure with its interval. If there is none, the decision is "unknown".

@@ -50,8 +50,11 @@ class EngineOptions(Options):
     )
 
     def _check(self) -> None:
-        """Check that the engine is known, and that only dask has an address."""
-        # This imports numpy, which would slow down `--help`.
+        """Check that the engine is known, and that only dask has an address.
+
+        Examples of valid engines are "loky" and "dask://localhost:8786".
+        """
+        # Imported here, because the module imports numpy, which would slow down `--help`.
         from rightreasons.core.validation import check_one_of
 
         check_one_of(self.name, ENGINES, "engine")
@@ -82,7 +85,7 @@ def run_tasks(
 ) -> Iterator[tuple[int, R]]:
     """Run a function on each task, and yield the results as they are finished.
 
-    Where a task runs does not change its result, if the number of threads is fixed: PyTorch rounds
+    All engines give the same results if the number of threads is fixed, because PyTorch rounds
     differently with other values of `OMP_NUM_THREADS`. After an error, the results that the
     function or the caller has stored remain.
 
@@ -143,7 +146,7 @@ def _run_remotely(
         backend_options = {}
         if options.name == "dask":
             backend_options["client"] = stack.enter_context(_connect_dask(options))
-        # -1 stands for all cores or workers.
+        # joblib uses all cores or workers if the number is -1.
         n_jobs = options.jobs or -1
         stack.enter_context(joblib.parallel_config(options.name, n_jobs=n_jobs, **backend_options))
 
@@ -170,10 +173,13 @@ def _run_with_index(function: Callable[[T], R], index: int, task: T) -> tuple[in
 
 @contextlib.contextmanager
 def _connect_dask(options: EngineOptions) -> Iterator[Any]:
-    """Connect to a dask cluster, or start one of processes on this computer if there is no address.
+    """Connect to a dask cluster, or start a cluster of local processes if there is no address.
+
+    Args:
+        options: The address of the scheduler, or the number of local processes (`jobs`).
 
     Yields:
-        The client of the cluster. A cluster that was started here ends with the block.
+        The client of the cluster. A cluster of local processes ends with the block.
 
     Raises:
         ValueError: If the cluster cannot be reached.

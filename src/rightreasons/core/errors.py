@@ -102,7 +102,7 @@ def warn_stored_results(message: str) -> None:
 def attach_options(*options: str) -> Iterator[None]:
     """Add names of options to the TypeErrors and ValueErrors of a block, for the command line.
 
-    It may also decorate a function. An error that already names its option is raised as it is.
+    It may also decorate a function. An error that already names its option is not changed.
 
     Args:
         *options: Names of the options that are to blame.
@@ -141,12 +141,19 @@ def is_fatal_disk_error(error: BaseException) -> bool:
 
 
 def _find_full_disk_error(error: BaseException) -> BaseException | None:
-    """Return the first error that reports a full disk, among an error and its causes; None if none does."""
+    """Find the first error that reports a full disk, among an error and its chain of causes.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        The error; None if neither the error nor a cause reports a full disk.
+    """
     candidate: BaseException | None = error
     while candidate is not None:
         if isinstance(candidate, OSError) and candidate.errno in _DISK_FULL_CODES:
             return candidate
-        # Libraries written in other languages only pass on the text of the system's error.
+        # Libraries written in other languages raise errors of other types with the system's message.
         if "No space left on device" in str(candidate):
             return candidate
         candidate = candidate.__cause__ or candidate.__context__
@@ -166,8 +173,8 @@ def _is_network_error(error: BaseException) -> bool:
 def format_error(error: BaseException) -> str:
     r"""Return an error as one line of bounded length.
 
-    An error of the operating system names its file, and a mistake of ours its type. Invisible
-    characters in the names that a message quotes are escaped.
+    Errors of the operating system name the file, and errors that only a bug of this package can
+    cause begin with their type. Invisible characters in quoted names are escaped.
 
     Args:
         error: Any error.
@@ -184,7 +191,7 @@ def format_error(error: BaseException) -> str:
     """
     message = _describe_error(error)
     if len(message) > MAX_MESSAGE_CHARS:
-        # The beginning says what was expected, and the end what to do about it.
+        # The beginning of a message states what was expected, and its end how to fix it.
         half = MAX_MESSAGE_CHARS // 2
         beginning = message[: half - 2]
         end = message[1 - half :]
@@ -193,15 +200,18 @@ def format_error(error: BaseException) -> str:
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return the message of an error in one line; explain errors of the system and of our own code.
+    """Return the message of an error in one line, in terms that a user can understand.
 
-    Messages of this package begin with "Expected" and are kept. Errors of a full disk, of files, of
-    the network, and types that a user cannot cause, get a sentence of our own.
+    Messages of this package begin with "Expected" and are kept. New sentences describe errors of a
+    full disk, of files, of the network, and errors that a user cannot cause.
+
+    Args:
+        error: Any error.
     """
     message = str(error)
     if message.startswith("Expected"):
-        # Indented lines are a printed array, which is joined into one line. Any other line break is
-        # part of a name that the user chose, and is escaped.
+        # Indented lines belong to a printed array, and are joined. Any other line break is part of
+        # a name that the user chose, and is escaped.
         message = re.sub("\n +", " ", message)
         message = escape_name(message, max_chars=len(message))
     message = " ".join(message.split())
@@ -224,9 +234,14 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _describe_full_disk(error: BaseException) -> str:
-    """Return a sentence for the user about an error of a full disk, with the file if it is known."""
+    """Return a sentence for the user about a full disk.
+
+    Args:
+        error: The error that reports the full disk. The sentence names its file if it has one.
+    """
     file = getattr(error, "filename", None)
     target = ""
+    # The file of an error may also be bytes or a number.
     if isinstance(file, (str, os.PathLike)):
         target = f" to write {os.fspath(file)!r}"
     return (
@@ -247,7 +262,7 @@ def make_unknown_name_error(kind: str, name: object, known_names: Iterable[str])
     """Return the error for an unknown name, with the known names and the most similar ones.
 
     Args:
-        kind: Noun for what has the name, such as "module".
+        kind: Noun for the object that the name should refer to, such as "module".
         name: The unknown name.
         known_names: The known names.
 

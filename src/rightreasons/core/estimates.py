@@ -81,17 +81,20 @@ class FigureText:
 def make_estimate(value: float | None, interval: Interval | None) -> Estimate:
     """Join a figure and its interval.
 
-    An interval of width zero is dropped: if no resample differs, resampling does not show how
-    uncertain the figure is.
+    An interval of width zero is dropped: if all resamples give the same figure, resampling does not
+    show how uncertain the figure is.
 
     Args:
         value: The figure. None if it is undefined.
         interval: Its interval. None if there is no interval.
+
+    Returns:
+        The figure, with the ends, level and method of its interval.
     """
     if value is None or interval is None:
         return Estimate(value)
 
-    # Equal resamples may have ends that differ by rounding.
+    # The ends of an interval of width zero may differ by rounding.
     scale = max(abs(interval.low), abs(interval.high), MIN_SCALE)
     width = interval.high - interval.low
     if width <= MIN_RELATIVE_WIDTH * scale:
@@ -202,7 +205,7 @@ def make_rate_interval(
     """
     values = np.asarray(flags, dtype=np.float64)
     level = resampling.level
-    # Independent items have an interval that needs no estimate of a variance.
+    # For independent items, the interval needs no estimate of the variance between clusters.
     if clusters is None:
         return wilson(int(values.sum()), len(values), confidence_level=level)
     units = sum_units(values, number_clusters(clusters, len(values)))
@@ -266,6 +269,68 @@ class JudgeRate:
         return self.value * (1 - self.value) / self.n_items
 
 
+@dataclasses.dataclass(frozen=True)
+class AdjustedRates:
+    """A share that a judge reports, and the error rates of the judge, with added counts.
+
+    Intervals from them cover the true share better in small samples (Agresti and Coull; Lang and
+    Reiczigel).
+
+    Attributes:
+        share: Share of the items in which the judge finds the property.
+        n_items: Number of these items; not whole because of the added count.
+        sensitivity: Share found of known items with the property.
+        specificity: Share spared of known items without the property.
+    """
+
+    share: float
+    n_items: float
+    sensitivity: JudgeRate
+    specificity: JudgeRate
+
+    @classmethod
+    def add_counts(
+        cls,
+        share: float,
+        n_items: int,
+        sensitivity: JudgeRate,
+        specificity: JudgeRate,
+        z: float,
+    ) -> AdjustedRates:
+        """Add z² items to the share, half of them with the property, and two items to each rate.
+
+        Args:
+            share: Observed share of the items in which the judge finds the property.
+            n_items: Number of items.
+            sensitivity: Observed sensitivity of the judge.
+            specificity: Observed specificity of the judge.
+            z: Normal quantile of the confidence level.
+        """
+        n_adjusted = n_items + z**2
+        return cls(
+            # The share is moved towards 1/2, most of all if there are few items.
+            share=(n_items * share + z**2 / 2) / n_adjusted,
+            n_items=n_adjusted,
+            sensitivity=sensitivity.add_two(),
+            specificity=specificity.add_two(),
+        )
+
+    @property
+    def informedness(self) -> float:
+        """Sensitivity plus specificity minus 1; not above 0 for a judge at chance."""
+        return self.sensitivity.value + self.specificity.value - 1
+
+    @property
+    def true_share(self) -> float:
+        """Share corrected for the errors of the judge, which may be outside [0, 1]."""
+        return (self.share + self.specificity.value - 1) / self.informedness
+
+    @property
+    def share_variance(self) -> float:
+        """Variance of the share over samples of items."""
+        return self.share * (1 - self.share) / self.n_items
+
+
 def estimate_true_share(
     share: float,
     n_items: int,
@@ -305,7 +370,7 @@ def estimate_true_share(
         (0.059, 0.0, 0.162)
     """
     informedness = sensitivity.value + specificity.value - 1
-    # A judge at chance says nothing about the share.
+    # The verdicts of a judge at chance do not depend on the property.
     if informedness <= 0:
         return None
     value = (share + specificity.value - 1) / informedness
@@ -335,26 +400,20 @@ def _make_adjusted_interval(
     Returns:
         The interval, inside [0, 1].
     """
-    # The share gets z² more items, half of them with the property (Agresti and Coull).
     z = get_normal_quantile(level)
-    n_adjusted = n_items + z**2
-    adjusted_share = (n_items * share + z**2 / 2) / n_adjusted
-    adjusted_sensitivity = sensitivity.add_two()
-    adjusted_specificity = specificity.add_two()
-    informedness = adjusted_sensitivity.value + adjusted_specificity.value - 1
+    rates = AdjustedRates.add_counts(share, n_items, sensitivity, specificity, z)
     # A judge that may be at chance leaves every share possible.
-    if informedness <= 0:
+    if rates.informedness <= 0:
         return Interval(0.0, 1.0, level, _ADJUSTED_METHOD)
 
     # The rates of the judge are estimates, too, which moves the center and widens the interval.
-    center = (adjusted_share + adjusted_specificity.value - 1) / informedness
-    share_variance = adjusted_share * (1 - adjusted_share) / n_adjusted
-    sensitivity_variance = center**2 * adjusted_sensitivity.variance
-    specificity_variance = (1 - center) ** 2 * adjusted_specificity.variance
-    variance = share_variance + sensitivity_variance + specificity_variance
-    shift = center * adjusted_sensitivity.variance - (1 - center) * adjusted_specificity.variance
+    center = rates.true_share
+    sensitivity_variance = center**2 * rates.sensitivity.variance
+    specificity_variance = (1 - center) ** 2 * rates.specificity.variance
+    variance = rates.share_variance + sensitivity_variance + specificity_variance
+    shift = center * rates.sensitivity.variance - (1 - center) * rates.specificity.variance
     center += 2 * z**2 * shift
-    half_width = z * float(np.sqrt(variance)) / informedness
+    half_width = z * float(np.sqrt(variance)) / rates.informedness
     low = float(np.clip(center - half_width, 0.0, 1.0))
     high = float(np.clip(center + half_width, 0.0, 1.0))
     return Interval(low, high, level, _ADJUSTED_METHOD)

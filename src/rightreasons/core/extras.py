@@ -112,16 +112,17 @@ def _find_installer(name: str | None) -> str:
     """Return the command that installs packages for the running Python, such as "pip install".
 
     Args:
-        name: Program that installed this package, as its metadata says. None if that is unknown.
+        name: Program that installed this package according to its metadata, such as "pip" or "uv".
+            None if it is unknown.
     """
     if _is_in_notebook():
         # The shell of a notebook, also on Colab, may have another Python than its kernel.
         return "%pip install"
     has_uv = shutil.which("uv") is not None
-    is_by_uv = name is not None and name.strip() == "uv"
-    if has_uv and is_by_uv:
+    was_installed_by_uv = name is not None and name.strip() == "uv"
+    if has_uv and was_installed_by_uv:
         return _write_uv_command()
-    # The first `pip` of the shell is the right one only if it is next to this Python.
+    # The `pip` of the shell installs for this Python only if it is in the same folder.
     pip = shutil.which("pip")
     python = Path(sys.executable)
     if pip is not None and Path(pip).parent == python.parent:
@@ -151,11 +152,11 @@ def _write_uv_command() -> str:
 
 
 def _write_requirement(extra: str, origin: str | None) -> str:
-    """Return the requirement of this package with an extra, from the place it was installed from.
+    """Return the requirement of this package with an extra, from the source it was installed from.
 
     Args:
         extra: Name of the extra.
-        origin: Content of direct_url.json (PEP 610), which records the place: a repository, a file
+        origin: Content of direct_url.json (PEP 610), which records the source: a repository, a file
             at a URL, or a local folder. None for a package of an index such as PyPI.
 
     Returns:
@@ -174,7 +175,7 @@ def _write_requirement(extra: str, origin: str | None) -> str:
     from urllib.request import url2pathname
 
     folder = url2pathname(urllib.parse.urlsplit(url).path)
-    # In the folder itself, the command is the one of the documentation.
+    # In the folder itself, the command is the one in the documentation, with ".".
     if Path(folder) == Path.cwd():
         folder = "."
     is_editable = record.get("dir_info", {}).get("editable", False)

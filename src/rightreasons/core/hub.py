@@ -38,8 +38,11 @@ _status = _HubStatus()
 def find_hub_id(address: str) -> str:
     """Extract the id of a repository, "owner/name", from an address of the Hugging Face hub.
 
+    Args:
+        address: An address that begins with "https://huggingface.co/" or "hf://", or any other string.
+
     Returns:
-        The id; "" for a text that is no such address.
+        The id; "" if the string is not an address of the hub.
 
     Example:
         >>> find_hub_id("https://huggingface.co/org/name/tree/main"), find_hub_id("org/name")
@@ -57,13 +60,13 @@ def find_hub_id(address: str) -> str:
 
 
 def explain_unreachable_hub() -> str:
-    """Try a connection to the Hugging Face hub, or to the proxy in front of it.
+    """Try a connection to the Hugging Face hub, or to its proxy, and explain a failure.
 
     Returns:
-        The reason why no connection can be made, in the words of the operating system. "" if a
-        connection can be made.
+        Error message of the operating system, such as "Name or service not known"; "" if the
+        connection succeeds.
     """
-    # Importing the package must stay quick, and few calls of it need the network.
+    # Imported here, so that importing this package stays quick.
     import urllib.request
     from urllib.parse import urlsplit
 
@@ -73,7 +76,7 @@ def explain_unreachable_hub() -> str:
     proxies = {}
     if not urllib.request.proxy_bypass(address.hostname or ""):
         proxies = urllib.request.getproxies()
-    # Behind a proxy the name of the hub often cannot be resolved: it is the proxy that must answer.
+    # Behind a proxy, the name of the hub often cannot be resolved, so the proxy itself is tried.
     proxy = proxies.get(address.scheme) or proxies.get("all")
     if proxy:
         address = urlsplit(proxy)

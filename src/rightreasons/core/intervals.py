@@ -160,7 +160,7 @@ def cluster_wilson(
     total = float(counts.sizes.sum())
     share = float(counts.successes.sum() / total)
 
-    # The lower limit: how much clusters are worth whose items always agree.
+    # The lower limit of n*, which is right if all items of a cluster agree.
     n_effective = total**2 / sum_squares(counts.sizes)
     if n_clusters > 1 and 0 < share < 1:
         max_effective = n_items if n_items else total
@@ -169,7 +169,8 @@ def cluster_wilson(
         if variance > 0:
             n_by_variance = share * (1 - share) / variance
 
-        # Clusters whose shares are more alike than chance are not worth more than their items.
+        # The upper limit of n*. The shares of clusters may be more similar than by chance, but n* is
+        # never larger than the number of items.
         n_effective = max(n_effective, min(max_effective, n_by_variance))
         # The normal quantile fits a variance from M items, but v comes from only G clusters.
         quantile_of_items = get_student_quantile(max_effective - 1, level)
@@ -259,7 +260,7 @@ def stratified_wilson(
         sum_of_variances = float(variances.sum())
         n_effective = share * (1 - share) * n_strata**2 / sum_of_variances
     else:
-        # No variance can be estimated, so that of the mean share is taken for every stratum.
+        # The variance within strata cannot be estimated. It is that of the mean share in each.
         reciprocals = 1 / counts.sizes
         n_effective = n_strata**2 / float(reciprocals.sum())
 
@@ -438,12 +439,14 @@ def delong(
     \[ n^* = \frac{\tilde\theta (1 - \tilde\theta)}{v} \left(\frac{z}{t}\right)^2, \quad
        v = \frac{s_1^2}{m + 1/2} + \frac{s_0^2}{n + 1/2} \]
 
-    The placement of an item is the share of items of the other kind that are on its correct side.
-    \(s_1^2\) is the variance of the placements of the m items with the event, \(s_0^2\) that of the
-    n items without it, each after adding half an item with the placement 1/2; \(\tilde\theta\) is
-    the mean of the two mean placements. Without these halves, there would be next to no variance if
-    the event separates the scores. z is the normal quantile, and t that of Student's t with Welch's
-    degrees of freedom. Nothing is assumed about the distributions of the scores.
+    The placement of an item with the event is the share of items without the event that have lower
+    scores; that of an item without the event is the share of items with the event that have higher
+    scores. \(s_1^2\) is the variance of the placements of the m items with the event, \(s_0^2\) that
+    of the n items without it, each after adding half an item with the placement 1/2;
+    \(\tilde\theta\) is the mean of the two mean placements. Without these halves, there would be
+    next to no variance if the event separates the scores. z is the normal quantile, and t that of
+    Student's t with Welch's degrees of freedom. Nothing is assumed about the distributions of the
+    scores.
 
     With clusters, half a cluster of the mean size is added instead, v is the sum of the squared
     deviations of the clusters, and there are at most as many degrees of freedom as clusters, less
@@ -610,9 +613,9 @@ def _estimate_auroc_variance(
     """Estimate the variance of an AUROC over items or clusters, and its degrees of freedom.
 
     Args:
-        positives: Placements of the items with the event.
-        negatives: Placements of the items without it.
-        items: All items, with their clusters.
+        positives: Placements of the items with the event, their variance and degrees of freedom.
+        negatives: Placements of the items without the event.
+        items: All items; `codes` has the cluster number of each, or is None for independent items.
 
     Returns:
         Variance and degrees of freedom; 0 and 0 if all scores are tied.

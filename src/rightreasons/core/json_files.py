@@ -32,7 +32,7 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
     Args:
         text: The document.
         source: Name of the file, for error messages.
-        line: Number of the line of the file that the document is. None if it is the whole file.
+        line: Number of the line, if the document is one line of the file. None for a whole file.
 
     Returns:
         The content of the document.
@@ -68,7 +68,7 @@ def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
         ) from None
     except RecursionError:
         raise _make_depth_error(location) from None
-    # Python itself refuses numbers of too many digits, which would take long to convert.
+    # Python refuses to convert numbers of more than 4,300 digits, because it would take long.
     except ValueError:
         raise ValueError(
             f"Expected JSON in {location}, but it holds a number of more than 4,300 digits."
@@ -133,7 +133,8 @@ def _measure_depth(text: str) -> int:
     Args:
         text: The document.
     """
-    # Brackets inside strings are no levels. What remains is one byte per character.
+    # Brackets inside strings are not levels, so strings are removed. The rest is encoded as one byte
+    # per character.
     structure = _STRING_PATTERN.sub("", text).encode("ascii", "replace")
     characters = np.frombuffer(structure, dtype=np.uint8)
     # +1 for each opening and -1 for each closing bracket: their running sum is the depth.

@@ -100,8 +100,8 @@ def estimate_incorrect_share(
     sample = _select_evenly(probabilities, labels)
     sampled = _compute_label_probabilities(probabilities[sample], labels[sample])
     fit = _fit_noise(sampled, n_classes)
-    # The likelihood of the sample is scaled to all items. Items of a group repeat each other, so
-    # that a group counts as one item.
+    # The likelihood of the sample is scaled to all items. Items of a group may repeat each other, so
+    # each group counts as one item.
     unit_share = (n_units or n_items) / n_items
     weight = unit_share * n_items / len(sample)
     is_accepted = _test_noise(fit, weight, resampling.level)
@@ -160,15 +160,16 @@ def _compute_sampling_error(doubts: Floats, level: float) -> float:
 
 
 def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Positions:
-    """Select at most `MAX_FITTED_ITEMS` items, at even distances in an order by their values.
+    """Select at most `MAX_FITTED_ITEMS` items at even distances, after sorting them by their values.
+
+    The selection represents all probabilities, and does not depend on the order of the input.
 
     Args:
         probabilities: (N, K) probabilities.
         labels: (N,) labels.
 
     Returns:
-        Rows of the items. They represent all probabilities, and do not depend on the order of the
-        input.
+        Rows of the selected items.
     """
     n_items = len(labels)
     if n_items <= MAX_FITTED_ITEMS:
@@ -214,7 +215,7 @@ def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
         total, _ = _mix_labels(label_probabilities, noise, n_classes)
         # (T,) log-likelihood of all labels at each temperature.
         sums = np.log(total).sum(axis=0)
-        # The temperature is no figure of interest: each share has its most likely one.
+        # The temperature is a nuisance parameter: for each share, the most likely one is chosen.
         index = int(sums.argmax())
         log_likelihoods.append(sums[index])
         temperature_indices.append(index)

@@ -74,6 +74,16 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     def __init__(self, *positional: Any, **values: Any) -> None:
+        """Check the values of the options, and store them.
+
+        Args:
+            *positional: Values of the first options, in the order of their declaration.
+            **values: Values of other options by name.
+
+        Raises:
+            OptionError: If a value is out of bounds, or options cannot be combined.
+            OptionTypeError: If a value has the wrong type.
+        """
         names = type(self).__pydantic_fields__
         try:
             super().__init__(**dict(zip(names, positional, strict=False)), **values)
@@ -91,22 +101,26 @@ class Options(BaseModel):
 
         Returns:
             The value as a plain Python value.
+
+        Raises:
+            OptionError: If the value is empty, not one of the choices, or out of bounds.
         """
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
+        # The arguments `choices`, `minimum` and `maximum` of `option`, if they were given.
         metadata = typing.cast("dict[str, Any]", field.json_schema_extra)
         limits = {key: limit for key, limit in metadata.items() if key != ESCAPED}
         value = _to_plain(value)
-        # A flag without a value on the command line arrives as an empty text.
+        # A flag without a value on the command line arrives as an empty string.
         is_empty = isinstance(value, str) and value == ""
         if is_empty and field.default != "":
             raise OptionError(f"Expected a value of `{name}`, but it is empty.", option=name)
         if not limits:
             return value
-        # A missing number is left to pydantic, which knows whether the type includes None.
+        # None in place of a number is left to pydantic, which knows whether the type includes None.
         if value is None and (field.default is None or "choices" not in limits):
             return value
-        # The limits of a tuple are those of each member.
+        # The limits of a tuple apply to each member.
         members = value if isinstance(value, tuple) else (value,)
         for member in members:
             _check_limits(member, name, limits)
@@ -134,15 +148,16 @@ class Options(BaseModel):
 
     @classmethod
     def read(cls: type[Self], values: Mapping[str, Any] | Self | None, owner: str) -> Self:
-        """Make the options from a mapping; missing ones take their defaults.
+        """Make the options from a mapping; options that are not in it have their defaults.
 
         Args:
-            values: Values by name, an instance of this class, or None.
-            owner: What the options belong to, for error messages.
+            values: Values by name, or None for the defaults. An instance of this class is returned
+                unchanged.
+            owner: Name of the function or question that has the options, for error messages.
 
         Raises:
-            TypeError: If the values are no mapping.
-            ValueError: If a name is unknown; the nearest known one is suggested.
+            TypeError: If `values` is not a mapping.
+            ValueError: If a name is unknown; the most similar one is suggested.
         """
         if isinstance(values, cls):
             return values
@@ -185,7 +200,10 @@ class Options(BaseModel):
         return bool(metadata.get(ESCAPED))
 
     def to_flags(self) -> list[str]:
-        """Return the words of a command line that sets the options that differ from their defaults."""
+        """Return command-line arguments for the options that differ from their defaults.
+
+        For example, items=5 and fast=True become ["--items", "5", "--fast"].
+        """
         words: list[str] = []
         for name, value in self.get_changes().items():
             flag = name.replace("_", "-")
@@ -301,13 +319,13 @@ def accept_options_as_keywords(
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let callers pass the fields of an options class as keywords of a function.
 
-    The function has a parameter `options`, and receives an instance of the class. Its signature
-    lists the fields in place of `options`. An instance may be passed instead of keywords, as
-    `options=`. An unknown keyword is refused, and the nearest known one suggested.
+    The decorated function has a parameter `options`, which receives an instance of the class. Its
+    displayed signature lists the fields in place of `options`. Callers may also pass an instance as
+    `options=`. An unknown keyword is an error that suggests the most similar one.
 
     Args:
         options_class: The class.
-        exclude: Fields that are no keywords of the function; they keep their defaults.
+        exclude: Fields that callers cannot set; they keep their defaults.
 
     Example:
         >>> class Toy(Options):
@@ -326,8 +344,12 @@ def accept_options_as_keywords(
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        """Return the function with the options of the class as keywords of its own."""
-        # A class is known by its name, not by that of its constructor.
+        """Return a wrapper of the function that has the options of the class as keywords.
+
+        Args:
+            function: Function with a keyword-only parameter `options`.
+        """
+        # Error messages name a class, not its constructor.
         path = function.__qualname__.removesuffix(".__init__")
         owner = path.rpartition(".")[2]
         signature = inspect.signature(function)
@@ -338,8 +360,8 @@ def accept_options_as_keywords(
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> T:
-            """Call the function with `options` made of the keywords that are options."""
-            # Keywords that the function itself does not have must be options.
+            """Collect the keywords that are options in an instance, and call the function with it."""
+            # Keywords that are not parameters of the function itself must be options.
             values = {}
             for name in keywords.keys() - signature.parameters.keys():
                 values[name] = keywords.pop(name)
@@ -368,7 +390,7 @@ def _replace_options_parameter(
     Args:
         signature: Signature of a function with the parameter `options`.
         options_class: Class of the options.
-        exclude: Options that are no keywords.
+        exclude: Options without a keyword.
     """
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
@@ -392,13 +414,13 @@ def _replace_options_parameter(
 
 
 def parse_names(text: str | None) -> list[str] | None:
-    """Split a text of comma-separated names; a name with a comma is in quotation marks.
+    """Split comma-separated names; a name with a comma is in quotation marks.
 
     Args:
-        text: The text. None for no names.
+        text: The names in one string, or None.
 
     Returns:
-        The names without spaces around them, or None for None.
+        The names without spaces around them. None if `text` is None.
 
     Example:
         >>> parse_names('joy, "anger, mild"')
@@ -407,14 +429,17 @@ def parse_names(text: str | None) -> list[str] | None:
     if text is None:
         return None
     rows = list(csv.reader([text], skipinitialspace=True))
-    # An empty text has no row.
+    # An empty string has no row.
     cells = rows[0] if rows else []
     names = [cell.strip() for cell in cells]
     return [name for name in names if name]
 
 
 def format_names(names: Iterable[object]) -> str:
-    """Join names by commas, so that `parse_names` returns them.
+    """Join names by commas, as the inverse of `parse_names`.
+
+    Args:
+        names: Names, which are converted to strings. A name with a comma is quoted.
 
     Example:
         >>> format_names(["joy", "anger, mild"])
@@ -445,10 +470,13 @@ def escape_text(text: str) -> str:
 
 
 def unescape_text(text: str) -> str:
-    r"""Return the text from which `escape_text` makes a given one.
+    r"""Replace the escapes of `escape_text` by the line breaks, tabs and backslashes they represent.
+
+    Args:
+        text: The escaped text.
 
     Raises:
-        ValueError: If a backslash begins another escape.
+        ValueError: If a backslash begins an unknown escape.
 
     Example:
         >>> unescape_text(r"Q:\n") == "Q:" + chr(10)
@@ -477,13 +505,14 @@ def parse_name_or_names(text: str | None) -> str | list[str] | None:
 
 
 def _to_plain(value: Any) -> Any:
-    """Convert a path to a text, a scalar of numpy to a number, and a sequence to a tuple.
+    """Convert a path to a string, a numpy scalar to a number, and a sequence to a tuple.
 
-    Any other value is returned as it is.
+    Args:
+        value: Value of an option. Values of other types are returned unchanged.
     """
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    # numpy is recognized by name, as importing it would slow down each command line.
+    # numpy is recognized by its name, because importing it would slow down each command.
     is_of_numpy = type(value).__module__ == "numpy"
     if is_of_numpy and getattr(value, "ndim", None) == 0:
         return value.item()
@@ -498,10 +527,11 @@ def _check_limits(value: Any, name: str, limits: Mapping[str, Any]) -> None:
     Args:
         value: The value.
         name: Name of the option.
-        limits: `choices`, or `minimum` and `maximum`. The number must be whole unless the minimum
-            is a float.
+        limits: Either {"choices": (...)}, or "minimum" and "maximum" of a number, one of which may be
+            missing. The number must be whole unless the minimum is a float.
     """
-    # The checks import numpy, which a command that only lists its options does not need.
+    # Imported here, because the module imports numpy, which commands that only list options do not
+    # need.
     from rightreasons.core.validation import check_count, check_number, check_one_of
 
     if "choices" in limits:
@@ -523,7 +553,7 @@ _NOUN_BY_ERROR = {
 
 
 def _format_validation_error(error: ValidationError, options_class: type[Options]) -> Exception:
-    """Convert the first error of a pydantic validation to one of our errors, in one sentence.
+    """Convert the first error of a pydantic validation to an error of this package, in one sentence.
 
     Args:
         error: Error of pydantic.
@@ -532,7 +562,7 @@ def _format_validation_error(error: ValidationError, options_class: type[Options
     from rightreasons.core.arrays import describe_kind
 
     details = error.errors()[0]
-    # Our own checks raised this error; pydantic only wrapped it.
+    # Errors of the validators of `Options` are wrapped by pydantic, and have the right type already.
     context = details.get("ctx", {})
     if "error" in context:
         return typing.cast(Exception, context["error"])
@@ -540,9 +570,9 @@ def _format_validation_error(error: ValidationError, options_class: type[Options
     if details["type"] == "extra_forbidden":
         names = options_class.list_names()
         return make_unknown_option_error(name, names, options_class.__name__, TypeError)
-    # Types of errors are like "int_type" and "string_type".
+    # The type of the error begins with the expected type, as in "int_type" and "string_type".
     expected = _NOUN_BY_ERROR[details["type"].split("_")[0]]
-    # A second part of the location is the index inside a tuple.
+    # The location of a member of a tuple is (name of the option, index of the member).
     subject = f"each of `{name}`" if len(details["loc"]) > 1 else f"`{name}`"
     value = describe_kind(details["input"])
     return OptionTypeError(f"Expected {subject} to be {expected}, but got {value}.", option=name)

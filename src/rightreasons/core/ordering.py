@@ -55,9 +55,13 @@ class LazyArrowColumn(Sequence[Any]):
             yield from self[start : start + _ROWS_PER_BLOCK]
 
     def __eq__(self, values: object) -> bool:
-        """Return whether another sequence has the same values in the same order."""
+        """Return whether another sequence has the same values in the same order.
+
+        Args:
+            values: A `LazyArrowColumn` or any other sequence. Other objects are never equal.
+        """
         if isinstance(values, LazyArrowColumn):
-            # Arrow compares without making Python values.
+            # Arrow compares columns without converting them to Python values.
             return bool(self.arrow.equals(values.arrow))
         if not isinstance(values, Sequence):
             return False
@@ -150,13 +154,13 @@ def argsort_scores(scores: Floats) -> Positions:
 
 
 def argsort_canonical(*columns: Array) -> Positions:
-    """Return an order of items that depends only on their values, not on the order of the input.
+    """Sort items so that their order depends only on their values, not on the order of the input.
 
-    Random draws from items in this order do not depend on the order of the input, either.
+    Random samples of items in this order do not depend on the order of the input either.
 
     Args:
-        *columns: (N,) or (N, K) numbers. The first column decides. Among its equal values a
-            weighted sum of all numbers of an item decides.
+        *columns: (N,) or (N, K) numbers. Items are sorted by the first column if it is a vector, and
+            items with equal values by a random weighted sum of all their numbers.
 
     Returns:
         (N,) positions.
@@ -177,8 +181,9 @@ def argsort_canonical(*columns: Array) -> Positions:
     if primary.ndim > 1:
         primary = sums
 
-    # Sorting one column is several times faster than a stable sort by two. Only ties, and NaN,
-    # which is not below anything, need the second one; the position decides among equal items.
+    # Sorting one column is several times faster than a stable sort by two. So only ties are sorted
+    # by the second column, and by position if that is equal too. NaN counts as a tie, because it is
+    # not smaller than any number.
     order = np.argsort(primary)
     ordered = primary[order]
     is_rising = ordered[:-1] < ordered[1:]
@@ -202,13 +207,16 @@ def _sort_ties(rows: Positions, ranks: Floats, primary: Array, sums: Array) -> P
 
     Args:
         rows: (n,) rows in ascending order of their primary values.
-        ranks: (n,) number of distinct primary values below that of each row.
-        primary: (N,) values of all rows.
-        sums: (N,) values that decide among equal ones.
+        ranks: (n,) number of distinct primary values that are smaller than that of each row.
+        primary: (N,) primary values of all rows.
+        sums: (N,) sums of all rows.
+
+    Returns:
+        (n,) the sorted rows.
     """
     values = sums[rows]
     lowest = values.min()
-    # The span of infinite sums, or of NaN, is not finite.
+    # If a sum is infinite or NaN, the span is not finite, and sums cannot be scaled.
     with np.errstate(invalid="ignore", over="ignore"):
         span = values.max() - lowest
     if not np.isfinite(span):
@@ -301,7 +309,10 @@ def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
 
 
 def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
-    """Number the distinct values of an (N,) array from 0, in the order of their first occurrence.
+    """Number the distinct values of an array from 0, in the order of their first occurrence.
+
+    Args:
+        values: (N,) values that can be sorted.
 
     Returns:
         (N,) the code of each value, and the distinct values by code.
@@ -311,8 +322,8 @@ def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
         return_index=True,
         return_inverse=True,
     )
-    # numpy numbers the values in sorted order: renumber them by their first positions. The inverse
-    # of the permutation gives the new code of each rank.
+    # numpy numbers the values in sorted order. The first value of the array should get code 0, so the
+    # ranks are sorted by first position; the inverse of this permutation is the code of each rank.
     rank_by_code = np.argsort(first_positions)
     code_by_rank = np.argsort(rank_by_code)
     return code_by_rank[ranks], distinct[rank_by_code].tolist()

@@ -40,12 +40,21 @@ def make_facade(
 
     Args:
         name: Dotted name of the package, its `__name__`.
-        file: Path of its `__init__.py`. The stub `__init__.pyi` next to it lists the public names.
+        file: Path of its `__init__.py`. The stub `__init__.pyi` in the same folder lists the public
+            names.
     """
     get_attribute, list_names, names = lazy_loader.attach_stub(name, file)
 
     def get_public_name(attribute: str) -> Any:
-        """Import a public name, or raise an error with the extra to install or the most similar name."""
+        """Import a public name of the package.
+
+        Args:
+            attribute: The name.
+
+        Raises:
+            ModuleNotFoundError: If a library is not installed; the message names the extra.
+            AttributeError: If the name is unknown; the message suggests a similar one.
+        """
         try:
             return get_attribute(attribute)
         except ModuleNotFoundError as error:
@@ -88,15 +97,16 @@ def _find_synonym(attribute: str, package: str, paths: dict[str, str]) -> str | 
     Args:
         attribute: The unknown name.
         package: Dotted name of the package in which it was looked up.
-        paths: Public name -> its path below `rightreasons`.
+        paths: Public name -> its path below `rightreasons`, such as "calibration.smooth_ece".
 
     Returns:
-        A path, or None if neither the name nor one of its words is known.
+        A path of `paths`; None if neither the name nor one of its words is known.
     """
+    # Name in another library, or a word of it -> path of the public name.
     synonyms = json.loads(OTHER_NAMES.read_text("utf-8"))
     path_below_root = f"{package}.{attribute}".partition(".")[2]
     lower = attribute.lower()
-    # From the most to the least specific: a word alone must not win over the whole name.
+    # The most specific key comes first, so that a single word does not win over the whole name.
     for key in (path_below_root, attribute, lower, *lower.split("_")):
         path = synonyms.get(key) or paths.get(key)
         if path:
@@ -123,7 +133,7 @@ def _find_similar_name(attribute: str, paths: dict[str, str]) -> str | None:
         if is_contained or not words.isdisjoint(name.split("_")):
             related.append(name)
 
-    # A shared word is evidence by itself, so that the spelling may differ more.
+    # If names share a word, their spellings may differ more.
     if related:
         cutoff = _MIN_SIMILARITY_WITH_SHARED_WORD
     else:

@@ -123,13 +123,15 @@ class Reply(Result):
         r"""Parse a reply of a server, a local model or a log.
 
         Args:
-            text: The generated text, perhaps with reasoning between tags. None for an empty text.
-            thinking: Reasoning that the server reports apart from the text.
-            refusal: Refusal that the server reports apart from the text.
-            finish: Why the reply ended, in the words of the server or the log. None if unknown.
-            usage: Tokens of the request.
+            text: The generated text, perhaps with reasoning between tags. None counts as empty.
+            thinking: Reasoning that the server reports separately from the text.
+            refusal: Refusal that the server reports separately from the text.
+            finish: Finish reason as reported by the server or the log, such as "length". None if it
+                is unknown.
+            usage: Number of tokens of the request, such as {"answer_tokens": 12}.
             tags: (opening, closing) tags of reasoning, in addition to the usual ones.
-            opened: Whether the prompt ends inside the reasoning, as with some chat templates.
+            opened: Whether the text begins inside the reasoning, because some chat templates end with
+                the opening tag.
 
         Example:
             >>> reply = Reply.parse("<think>A? No.</think>B")
@@ -145,13 +147,13 @@ class Reply(Result):
         answer, thoughts, is_closed = split_thinking(text or "", tags, opened=opened)
         has_thinking = bool(thinking or thoughts)
 
-        # Some servers append details after a colon.
+        # Some servers append details to the finish reason, after a colon.
         reported_reason = str(finish or "").lower().partition(":")[0]
         normalized = _FINISH_BY_REPORTED_REASON.get(reported_reason, "stop")
         if refusal and normalized == "stop":
             normalized = "refusal"
-        # A limit that leaves reasoning but no text was reached within the reasoning, even if the
-        # server closes its tags or reports it apart.
+        # If the length limit leaves reasoning but no answer, it was reached within the reasoning,
+        # even if the server closes the tags or reports the reasoning separately.
         is_only_thinking = normalized == "length" and not answer and has_thinking
         if normalized in ("stop", "length") and (not is_closed or is_only_thinking):
             normalized = "thinking"
@@ -195,13 +197,13 @@ def split_thinking(
     """Split the reply of a language model into its visible text and the reasoning between tags.
 
     A closing tag without an opening one ends reasoning that began before the text. Reasoning
-    without a closing tag extends to the end of the text. In a text without tags of reasoning, the
-    pair of marks with which the text begins encloses the reasoning; see `find_opening_block`.
+    without a closing tag extends to the end of the text. If no tags are known, but the text begins
+    with a pair of other marks, they enclose the reasoning; see `find_opening_block`.
 
     Args:
-        text: The text.
-        tags: (opening, closing) tags, in addition to the usual ones.
-        opened: Whether the reasoning begins before the text.
+        text: The reply.
+        tags: (opening, closing) tags, in addition to the usual ones such as <think>.
+        opened: Whether the text begins inside the reasoning.
 
     Returns:
         The text without reasoning, the pieces of reasoning, and whether each of them is closed.
@@ -220,7 +222,7 @@ def split_thinking(
     thoughts: list[str] = []
     # Everything before `start` has been assigned to one of the two.
     start = 0
-    # The tag that closes the present reasoning: "" outside of reasoning.
+    # The tag that closes the current reasoning; "" outside of reasoning.
     expected_tag = _UNKNOWN_TAG if opened else ""
     for match, closing_tag in marks:
         segment = text[start : match.start()]
@@ -229,14 +231,14 @@ def split_thinking(
             visible.append(segment)
             expected_tag = closing_tag
         elif not expected_tag:
-            # Nothing was opened, so everything up to here belongs to the reasoning.
+            # A closing tag without an opening one: everything before it is reasoning.
             thoughts.append("\n".join(filter(None, (*visible, segment))))
             visible = []
         elif expected_tag == match[0] or (expected_tag == _UNKNOWN_TAG and not is_opening):
             thoughts.append(segment)
             expected_tag = ""
         else:
-            # Reasoning that mentions other tags goes on.
+            # Other tags inside the reasoning are part of it.
             continue
         start = match.end()
 
@@ -247,23 +249,23 @@ def split_thinking(
     else:
         thoughts.append(remainder)
     if not thoughts:
-        # Without reasoning the text stays as it is, with the white space around it.
+        # A text without reasoning keeps the white space around it.
         return text, thoughts, is_closed
     return "\n".join(visible).strip(), thoughts, is_closed
 
 
 def find_opening_block(text: str) -> tuple[str, list[str], bool] | None:
-    """Split a text that begins with reasoning between marks that are not known as such.
+    """Split a text that begins with reasoning between unusual marks.
 
-    The marks are special tokens, of which the last one ends the reasoning; a tag that is closed
-    and followed by text; or the channels of gpt-oss without their special tokens.
+    The marks are special tokens, the last of which ends the reasoning; a tag that is closed and
+    followed by text; or the channel names of gpt-oss without their special tokens.
 
     Args:
         text: The text of a reply.
 
     Returns:
-        The text after the reasoning, a list with the reasoning, and whether it is closed. None for
-        a text that does not begin with such marks.
+        The text after the reasoning, a list with the reasoning, and whether the reasoning is closed.
+        None if the text does not begin with such marks.
 
     Example:
         >>> find_opening_block("<|inner_prefix|>A? No.<|inner_suffix|>B")
@@ -282,7 +284,8 @@ def find_opening_block(text: str) -> tuple[str, list[str], bool] | None:
             return "", [answer], False
         return answer.strip(), [thought], True
 
-    # Special tokens: the text before the first one is reasoning, that after the last one is not.
+    # Special tokens such as <|inner_prefix|>. After the one at the beginning, the text up to the next
+    # special token is reasoning, and the text after the last one is the answer.
     special = _SPECIAL_TOKEN.match(text.lstrip())
     if special is not None:
         body = _FINAL_TOKENS.sub("", text.lstrip()[special.end() :])
@@ -298,7 +301,7 @@ def find_opening_block(text: str) -> tuple[str, list[str], bool] | None:
         return None
     closing_tag = f"{tag['bracket']}/{tag['name']}{tag['closing']}"
     thought, closing, answer = text[tag.end() :].rpartition(closing_tag)
-    # A tag around the whole text encloses the answer.
+    # A tag around the whole text encloses the answer, not reasoning.
     if not closing or not answer.strip():
         return None
     return answer.strip(), [thought], True
@@ -314,7 +317,7 @@ def find_thinking_marks(
         tags: (opening, closing) tags, in addition to the usual ones.
 
     Yields:
-        The match of each tag, and the tag that closes it, or "" if it is a closing tag itself.
+        The match of each tag, and the tag that closes it; "" if the tag is itself a closing one.
 
     Example:
         >>> [(tag[0], closing) for tag, closing in find_thinking_marks("<Thought>a</Thought>")]
@@ -343,20 +346,20 @@ def _compile_tags(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re
         Tag -> the tag that closes it ("" for a closing tag), and the pattern of all tags.
     """
     closing_by_opening = dict((*THINKING_TAGS, *tags))
-    # A tag that both opens and closes counts as an opening one.
     closing_by_tag = dict.fromkeys(closing_by_opening.values(), "")
+    # Opening tags come last, so that a tag that both opens and closes counts as an opening one.
     closing_by_tag.update(closing_by_opening)
-    # The longest alternative first: a regular expression takes the first that matches, and a tag
-    # may begin with another one.
+    # A regular expression matches the first alternative that fits. The longest tag comes first,
+    # because it may begin with another tag.
     literals = sorted(map(re.escape, closing_by_tag), key=len, reverse=True)
     return closing_by_tag, re.compile("|".join([*literals, _NAMED_TAG]))
 
 
 def extract_text(content: Any, kind: str = "text") -> str:
-    """Return the text of the content of a message, or that of its parts of one kind.
+    """Return the text of the content of a message, or the text of its parts of one type.
 
     Args:
-        content: A text, a part, or a list of them.
+        content: A string, a part such as {"type": "text", "text": "B"}, or a list of them.
         kind: Type of the parts to join, such as "text" or "thinking".
 
     Example:
@@ -365,7 +368,7 @@ def extract_text(content: Any, kind: str = "text") -> str:
         ('B', 'A?')
     """
     if isinstance(content, Mapping):
-        # OpenAI's "output_text" is what others call "text".
+        # OpenAI calls the type "output_text", and others "text".
         part_type = str(content.get("type", "text")).removeprefix("output_")
         return extract_text(content.get(kind)) if part_type == kind else ""
     if isinstance(content, list):

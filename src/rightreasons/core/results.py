@@ -32,7 +32,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, ready for JSON.
 
-        Fields that are declared with the metadata `NOT_SERIALIZED` are left out.
+        Fields that are declared with the metadata `NOT_SERIALIZED` are excluded.
         """
         values: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def to_plain_python(value: Any) -> Any:
     """Convert a value to plain Python, ready for JSON.
 
     Args:
-        value: A number, a text, None, an array, a `Result`, or a mapping or sequence of these.
+        value: A number, a string, None, an array, a `Result`, or a mapping or sequence of these.
 
     Returns:
         float, int, str, bool, None, or lists and dictionaries of them.
@@ -74,7 +74,7 @@ def to_plain_python(value: Any) -> Any:
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for key, member in value.items():
-            # JSON has no keys but texts.
+            # The keys of JSON objects are strings.
             members[str(key)] = to_plain_python(member)
         return members
     if isinstance(value, Sequence):

@@ -60,7 +60,7 @@ class Scores:
         Args:
             rows: (M,) indices of items.
         """
-        # A million ids stay in their Arrow column: a tuple of them takes seconds to build.
+        # Ids in an Arrow column stay in it, because a tuple of a million ids takes seconds to build.
         ids: Sequence[str]
         if isinstance(self.ids, LazyArrowColumn):
             ids = self.ids[rows]

@@ -142,7 +142,7 @@ def format_value(value: object, max_chars: int = 80) -> str:
     if len(text) <= max_chars:
         return text
 
-    # The first numbers of a table say less about a mistake than its shape does.
+    # For a table, the shape shows a mistake better than its first numbers.
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and len(shape) > 1:
         subject = add_article(type_name)

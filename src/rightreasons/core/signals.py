@@ -43,20 +43,30 @@ class _SignalFlag:
         self.is_waiting = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Record a signal, and print that the work will stop; end the process at a second signal."""
+        """Record a signal, and print that the work will stop; end the process at a second signal.
+
+        Args:
+            number: Number of the signal.
+            frame: Where the signal interrupted Python; not used.
+
+        Raises:
+            KeyboardInterrupt: If the main thread is only waiting.
+        """
         if self.received is not None:
-            # The person insists. The default action ends the process wherever it is, even in
-            # compiled code that never returns to Python.
+            # The default action ends the process at once, even in compiled code that never returns
+            # to Python.
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.received = number
         if self.is_waiting:
             raise KeyboardInterrupt
-        # A signal may arrive while Python itself writes to stderr: `print` would then raise about
-        # a reentrant call, but a write to the descriptor does not. A closed stderr is no reason
-        # to fail.
+        # `print` raises an error if the signal arrives while Python itself writes to stderr, but
+        # `os.write` does not. If stderr is closed, the notice is dropped.
+        descriptor = 2
         with contextlib.suppress(OSError):
-            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, STOP_NOTICE)
+            if sys.__stderr__:
+                descriptor = sys.__stderr__.fileno()
+            os.write(descriptor, STOP_NOTICE)
 
 
 _flag = _SignalFlag()
@@ -66,8 +76,8 @@ _flag = _SignalFlag()
 def catch_signals() -> Iterator[Callable[[], int]]:
     """Record signals such as Ctrl-C during a block, so that `stop_if_signaled` can stop its work.
 
-    The first of `STOP_SIGNALS` is recorded; a second one ends the process. Python only lets the
-    main thread handle signals: elsewhere the handlers stay as they are.
+    The first of `STOP_SIGNALS` is recorded, and a second one ends the process. In other threads than
+    the main one, Python does not allow new handlers, and nothing is recorded.
 
     Yields:
         A function that returns the exit code of a stopped command: 128 plus the signal's number.
@@ -79,13 +89,14 @@ def catch_signals() -> Iterator[Callable[[], int]]:
     try:
         for name in STOP_SIGNALS:
             number = getattr(signal, name, None)
-            # `nohup` ignores hangups, and a shell the interrupts of a background job: keep to it.
+            # Signals that are ignored stay ignored: hangups under `nohup`, and interrupts of a
+            # background job of a shell.
             if number is None or signal.getsignal(number) == signal.SIG_IGN:
                 continue
             with contextlib.suppress(ValueError):
                 outer_handlers[number] = signal.signal(number, flag)
 
-        # Without a signal, somebody raised KeyboardInterrupt: the code of SIGINT is meant.
+        # If no signal was received, the command was stopped by a KeyboardInterrupt, as by SIGINT.
         yield lambda: _EXIT_CODE_OFFSET + int(flag.received or signal.SIGINT)
     finally:
         for number, handler in outer_handlers.items():

@@ -111,7 +111,7 @@ def compare_paired_means(
         interval = make_bounded_mean_interval(
             units, low=low - high, high=high - low, level=resampling.level
         )
-        # McNemar's test is exact. It is for independent items, of which each is correct or not.
+        # McNemar's test is only for independent items that are correct or incorrect.
         if pairs.codes is None and pairs.has_only(low, high):
             test = _test_discordant_pairs(pairs.first == high, pairs.second == high)
             return dataclasses.replace(test, difference=difference, interval=interval)
@@ -200,8 +200,8 @@ def _make_unbounded_interval(
         return None
     interval = bootstrap_checked_mean(pairs.differences, pairs.codes, resampling)
 
-    # The bootstrap is a little narrow for skewed differences of few items; the test is exact. They
-    # must not contradict each other.
+    # For few skewed differences, the bootstrap interval is a little too narrow. It must not
+    # contradict the exact test.
     if p_value > 1 - resampling.level:
         low = min(interval.low, 0.0)
         high = max(interval.high, 0.0)
@@ -258,17 +258,18 @@ def _flip_signs(sums: Floats, resampling: Resampling) -> float:
         The two-sided p-value: the share of assignments, including the observed one, whose total is
         at least as far from 0 as the observed total.
     """
-    # Zeros do not depend on their sign. Sorting makes the draws independent of the items' order.
+    # Zeros have no sign. The others are sorted, so that the random signs do not depend on the order
+    # of the items.
     nonzero_sums = np.sort(sums[sums != 0])
     n_sums = len(nonzero_sums)
-    # Sums that are equal but for rounding count as equal, also if they are 0.
+    # Totals that differ from the observed one only by rounding count as equal to it.
     tolerance = ROUNDING_TOLERANCE * float(np.abs(nonzero_sums).sum())
     threshold = abs(float(nonzero_sums.sum())) - tolerance
 
     rng = np.random.default_rng([resampling.seed, 2])
     n_extreme = 0
     for n_rounds in resampling.split_into_blocks(n_sums):
-        # One byte per sign: the draws take most of the time and memory.
+        # Signs are bytes, because generating them takes most of the time and memory.
         is_positive = rng.integers(2, size=(n_rounds, n_sums), dtype=np.int8)
         signs = is_positive * np.int8(2) - np.int8(1)
         totals = signs @ nonzero_sums
@@ -404,7 +405,8 @@ def poisson_binomial_p_values(
 
     p_values = []
     for count in successes:
-        # Outcomes that are at most as likely; those that are equally likely may differ by rounding.
+        # Sum the outcomes that are at most as likely as the observed one. The tolerance of 1e-7
+        # includes outcomes whose probabilities are equal except for rounding.
         threshold = pmf[count] * (1 + 1e-7)
         p_values.append(float(min(1.0, pmf[pmf <= threshold].sum())))
     return p_values
@@ -468,14 +470,18 @@ def chances_p_value(
 def compute_chances_p_value(
     is_hit: NDArray[np.bool_], chances: Floats, codes: NDArray[np.intp] | None
 ) -> float:
-    """Test whether items are hits as often as their chances say, from checked values.
+    """Test whether the number of hits agrees with the chances of the items to be hits.
 
-    Independent items are tested exactly, clusters by Student's t, as in `chances_p_value`.
+    Independent items are tested exactly, and clusters by Student's t, as in `chances_p_value`. The
+    arguments are already checked.
 
     Args:
         is_hit: (N,) whether each item is a hit.
         chances: (N,) chance of each item to be a hit.
         codes: (N,) cluster numbers. If None, the items are independent.
+
+    Returns:
+        The two-sided p-value; 1 if the items are a single cluster.
     """
     # Clusters of one item each are independent items.
     n_items = len(is_hit)
@@ -485,7 +491,7 @@ def compute_chances_p_value(
     # (G,) number of hits of each cluster minus its expected number.
     units = sum_units(is_hit - chances, codes)
     spread = math.sqrt(sum_squares(units.sums))
-    # One cluster shows nothing of the variance between clusters.
+    # The variance between clusters cannot be estimated from one cluster.
     if len(units) == 1 or spread <= ROUNDING_TOLERANCE:
         return 1.0
     t = abs(float(units.sums.sum())) / spread
@@ -540,7 +546,7 @@ def two_rates_p_value(
     if count_numbered_units(codes, n_items) == n_items:
         return _fisher_p_value(selected_hits, n_selected, remaining_hits, n_remaining)
 
-    # The contribution of an item: by how much it alone moves the difference of the two rates.
+    # How much each item changes the difference of the two rates.
     selected_rate = selected_hits / n_selected
     remaining_rate = remaining_hits / n_remaining
     contributions = np.where(
@@ -571,7 +577,7 @@ def _test_difference_of_rates(difference: float, units: UnitSums) -> float:
 
     Args:
         difference: The difference of the rates.
-        units: Contribution of each cluster to the difference.
+        units: Clusters; `sums` are their contributions, which add up to the difference.
 
     Returns:
         The two-sided p-value; 1 for a single cluster.
@@ -581,8 +587,8 @@ def _test_difference_of_rates(difference: float, units: UnitSums) -> float:
         return 1.0
     correction = n_units / (n_units - 1)
     spread = math.sqrt(correction * sum_squares(units.sums))
-    # All clusters contribute equally, so that there is no variance. Random signs of G clusters all
-    # agree in two of 2^G cases.
+    # If all clusters contribute equally, there is no variance for Student's t. Random signs of G
+    # clusters would all be equal in two of 2^G cases.
     if spread <= ROUNDING_TOLERANCE:
         return float(2.0 ** (1 - n_units))
     return _student_p_value(abs(difference) / spread, n_units - 1)

@@ -54,7 +54,7 @@ def digest_package_code() -> str:
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*")):
         if path.suffix in _CODE_SUFFIXES:
-            # The name counts as well: a file that is moved is other code.
+            # The digest includes the name, because moving a file changes the code.
             name = path.relative_to(root).as_posix()
             digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     for library in LIBRARIES:
@@ -74,21 +74,23 @@ def get_installed_version(name: str) -> str | None:
 
 
 def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) -> Path:
-    """Check that a folder can take a result, before a long computation starts. Nothing is created.
+    """Check that results can be written to a folder, before a long computation starts.
+
+    The folder is not created.
 
     Args:
         path: The folder, which need not exist.
-        name: Name of the argument, for errors.
-        own: Files and folders of an earlier result of the same kind, beginning with the file that
-            identifies it. If given, a folder with any other content, such as a model, is refused.
+        name: Name of the argument, for error messages.
+        own: Names of the files and folders of such a result, the first of which identifies it, such
+            as ("audit.json", "index.html"). If given, a folder with any other content is refused.
 
     Returns:
         The folder.
 
     Raises:
         TypeError: If `path` is not a path.
-        ValueError: If `path` is empty or a file, cannot be written, or holds other content than an
-            earlier result.
+        ValueError: If `path` is empty or a file, the folder cannot be written, or it contains
+            anything but an earlier result.
 
     Example:
         >>> check_folder("/dev/null/report")
@@ -136,11 +138,12 @@ def _list_foreign_files(folder: Path, result_names: Sequence[str]) -> list[str]:
 
     Args:
         folder: The folder, which need not exist.
-        result_names: Names of its files, as `own` of `check_folder`.
+        result_names: Names of the files of a result, the first of which identifies it. If empty, no
+            file is foreign.
     """
     if not result_names or not folder.exists():
         return []
-    # In the folder of an earlier result, other files are notes of its user.
+    # Other files in the folder of an earlier result are allowed; they may be notes of its user.
     identifying_file = folder / result_names[0]
     if identifying_file.exists():
         return []
@@ -179,15 +182,15 @@ def _parse_path(path: object, name: str, kind: str) -> Path:
 
     Args:
         path: The argument.
-        name: Name of the argument, for errors.
-        kind: "a file" or "a folder", for errors.
+        name: Name of the argument, for error messages.
+        kind: "a file" or "a folder", for error messages.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."
         )
     text = os.fspath(path)
-    # A path of bytes could not be written into a report, and no system takes a null character.
+    # A path of bytes cannot be written into a report, and no file system allows a null character.
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
     return Path(text)
@@ -211,7 +214,7 @@ Earlier versions left out the computer.
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write a file so that a reader finds either all of its new content or all of its old content.
+    """Write a file so that readers see either its complete new content or its complete old content.
 
     Args:
         path: The file. Its folder is created if it does not exist.
@@ -223,8 +226,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
     Raises:
         OSError: If the file cannot be written; the error names it.
     """
-    # A rename is atomic within one file system only, so the temporary file is a neighbor. Its name
-    # says who writes it, so that `remove_stale_parts` can tell whether the writer is still alive.
+    # A rename is atomic only within one file system, so the temporary file is in the same folder. Its
+    # name contains the process and the computer, so that `remove_stale_parts` can check whether the
+    # process is still running.
     temporary = path.with_name(f".{path.name}.{os.getpid()}@{_digest_host()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -239,17 +243,20 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
             error.filename2 = None
         raise
     finally:
-        # After a success the part is gone. After an error it is worthless.
+        # After a success, the temporary file has been renamed. After an error, it is useless.
         with contextlib.suppress(OSError):
             temporary.unlink()
     return path
 
 
 def remove_stale_parts(folder: Path) -> None:
-    """Delete the unfinished files that killed processes left in a folder.
+    """Delete the temporary files of `write_atomically` that killed processes left in a folder.
 
-    Parts of living processes stay, and so do those of other computers that share the folder, since
-    whether their processes live cannot be known here.
+    Files of running processes are kept. So are files of other computers that share the folder,
+    because their processes are not known here.
+
+    Args:
+        folder: The folder.
     """
     this_host = _digest_host()
     for path in folder.glob(".*.part"):
@@ -258,7 +265,7 @@ def remove_stale_parts(folder: Path) -> None:
             continue
         host = match["host"] or this_host
         if host == this_host and not _is_process_alive(int(match["pid"])):
-            # Another process may sweep the same folder, and a read-only folder does no harm.
+            # Another process may have deleted the file, and a folder may be read-only.
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -270,7 +277,11 @@ def _digest_host() -> str:
 
 
 def _is_process_alive(pid: int) -> bool:
-    """Return whether a process of this computer is running; True if that cannot be known."""
+    """Return whether a process of this computer is running; True if that is unknown.
+
+    Args:
+        pid: Number of the process.
+    """
     if os.name != "posix":
         # On Windows, `os.kill` would end the process instead of looking for it.
         return True
@@ -351,14 +362,14 @@ def get_results_subfolder(out: str | os.PathLike[str] | None, name: str) -> Path
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, activity: str) -> Iterator[None]:
-    """Keep other commands out of a folder, as long as the block runs.
+    """Lock a folder, so that no other command uses it while the block runs.
 
     Args:
         folder: The folder, which must exist.
-        activity: What a command does with the lock, such as "writing to it", for the error.
+        activity: Description of the use, such as "writing to it", for the error message.
 
     Raises:
-        ValueError: If another command holds the lock.
+        ValueError: If another command has locked the folder.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder, lock_folder(Path(folder), "writing to it"):
@@ -380,8 +391,8 @@ that command ends, or choose another folder.
             "command ends, or choose another folder."
         ) from None
     except (OSError, NotImplementedError):
-        # Some network file systems have no locks, and a folder may be read-only. Refusing to work
-        # there would cost more than the rare second command.
+        # Some network file systems have no locks, and a folder may be read-only. Work goes on without
+        # a lock there, because a second command is rare.
         pass
     try:
         yield
@@ -393,15 +404,15 @@ that command ends, or choose another folder.
 def replace_files_on_success(
     folder: Path, list_old_files: Callable[[], Iterable[str]] = tuple
 ) -> Iterator[Path]:
-    """Collect new files, and move them into a folder if the block raises no error.
+    """Collect new files, and move them into a folder only if the block raises no error.
 
     Args:
         folder: The folder, which is created if it does not exist.
         list_old_files: Function that returns the files of an earlier result, relative to `folder`.
-            Those without a new version are deleted.
+            Old files without a new version are deleted.
 
     Yields:
-        An empty folder, to be filled with files and folders as they should be in `folder`.
+        An empty temporary folder for the new files and their subfolders.
 
     Raises:
         ValueError: If another command is writing to the folder.
@@ -435,14 +446,14 @@ def _replace_files(folder: Path, staging: Path, old_files: Iterable[str]) -> Non
 
     Args:
         folder: The folder.
-        staging: The staging folder, with files and subfolders as they should be in `folder`.
+        staging: The staging folder, with the new files and their subfolders.
         old_files: Files of an earlier result, relative to `folder`. Those without a new version are
             deleted.
     """
     outdated = [name for name in old_files if not (staging / name).exists()]
     new_files = [path for path in staging.rglob("*") if path.is_file()]
-    # In falling order, so that audit.json comes last. It holds the digests of the other files: if
-    # a kill stops the moves halfway, a reader sees that they do not match.
+    # In descending order, audit.json comes last. It contains the digests of the other files. If the
+    # process is killed in between, the old digests do not match the new files, and readers notice.
     for path in sorted(new_files, reverse=True):
         target = folder / path.relative_to(staging)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -492,9 +503,14 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
-        """Open or create the folder; move results of another run in it aside."""
+        """Open or create the folder; move results of another run in it to a subfolder.
+
+        Args:
+            folder: The folder, which is created if it does not exist.
+            run: Everything that the records depend on, as short plain values.
+        """
         self.folder = Path(folder)
-        # Through JSON and back, so that it equals what a manifest gives: tuples become lists.
+        # Converted to JSON and back, so that it can be compared with a manifest: tuples become lists.
         self.run = json.loads(json.dumps(dict(run)))
         self.digest = digest_value(self.run)
         if self.folder.is_file():
@@ -506,9 +522,9 @@ class Records:
         if earlier_run == self.run:
             return
 
-        # The folder must have results of another run, or nothing.
+        # The folder must be empty, or contain results of another run.
         names = _list_visible_files(self.folder)
-        # A damaged manifest that was moved aside proves that the files next to it are records.
+        # If a damaged manifest was moved aside, the other files are records too.
         had_manifest = (self.folder / SET_ASIDE / MANIFEST).exists()
         if names and earlier_run is None and not had_manifest:
             raise OptionError(
@@ -520,18 +536,19 @@ class Records:
         with lock_folder(self.folder, "writing results of another run to it"):
             if earlier_run is not None:
                 self._set_aside(earlier_run, names)
-            # If the manifest was damaged, the other records stay: each names its own inputs.
+            # If the manifest was damaged, the other records are kept, because each of them contains
+            # the digest of its inputs.
             self.write_json(MANIFEST, self.run)
 
     @classmethod
     def open(cls: type[R], folder: str | os.PathLike[str]) -> R:
-        """Open the records that an earlier run has left in a folder.
+        """Open the records of an earlier run in a folder.
 
         Args:
-            folder: The folder, whose manifest says what the records depend on.
+            folder: The folder, with a manifest of everything that the records depend on.
 
         Raises:
-            ValueError: If the folder has no intact manifest.
+            ValueError: If the manifest is missing or damaged.
         """
         run = _read_manifest(Path(folder))
         if run is None:
@@ -580,10 +597,10 @@ class Records:
         except FileNotFoundError:
             return None
         except PermissionError:
-            # The arrays may be intact, so that they must stay where they are.
+            # The arrays may be intact, so the file must not be moved.
             raise
         except Exception:
-            # A damaged file can fail in any way: as an encrypted archive, or an unknown type.
+            # A damaged file can raise any error, for example if it looks like an encrypted archive.
             arrays = None
         if arrays is None:
             set_aside(path)
@@ -598,7 +615,8 @@ class Records:
         """
         target = self.folder / SET_ASIDE / digest_value(earlier_run)[:16]
         target.mkdir(parents=True, exist_ok=True)
-        # The manifest last: it says whose results these are, if a kill stops the moves halfway.
+        # The manifest is moved last. If the process is killed in between, it still identifies the
+        # results that were not moved.
         for name in sorted(names, key=lambda name: name == MANIFEST):
             (self.folder / name).rename(_find_free_path(target / name))
 
@@ -654,9 +672,9 @@ def seal(folder: Path, inputs: str) -> None:
 
 
 def is_sealed(folder: Path, inputs: str) -> bool:
-    """Return whether a folder has the files and the inputs with which `seal` was called.
+    """Return whether the files of a folder are unchanged since `seal`, and have the same inputs.
 
-    A folder that does not is moved aside.
+    Otherwise, the folder is moved to the subfolder `.set-aside` next to it.
 
     Args:
         folder: The folder, which need not exist.
@@ -664,6 +682,7 @@ def is_sealed(folder: Path, inputs: str) -> bool:
     """
     if not folder.is_dir():
         return False
+    # The seal has the digest of each file, and of the inputs that the files depend on.
     digests, stored_inputs = _read_value(folder / SEAL)
     if stored_inputs == inputs and not list_changed_files(folder, digests):
         return True
@@ -687,7 +706,10 @@ def get_trial_file(depends: Any) -> Path | None:
 def set_aside(path: Path) -> None:
     """Move a file or folder to the subfolder `.set-aside` next to it, and warn about it.
 
-    Nothing is deleted, since results may have cost hours or money.
+    Nothing is deleted, because results may have cost hours or money.
+
+    Args:
+        path: The file or folder with damaged or outdated results.
     """
     target = _find_free_path(path.parent / SET_ASIDE / path.name)
     target.parent.mkdir(exist_ok=True)
@@ -723,13 +745,16 @@ def _make_header(inputs: str, content: str) -> dict[str, Any]:
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return the inputs of the run whose results are in a folder.
 
+    Args:
+        folder: The folder, which need not exist.
+
     Returns:
         Everything that the results depend on. None if the manifest is missing or damaged; a damaged
         one is moved aside.
     """
     path = folder / MANIFEST
     run, inputs = _read_value(path)
-    # A manifest depends on nothing but itself.
+    # The inputs of a manifest are its own content.
     if isinstance(run, dict) and inputs == digest_value(run):
         return run
     if path.exists():
@@ -739,6 +764,10 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def _read_value(path: Path) -> tuple[Any, str | None]:
     """Read the value of a record, and the digest of the inputs that it depends on.
+
+    Args:
+        path: JSON file of the record. Its header has the version of the format, and digests of the
+            value and of the inputs.
 
     Returns:
         (value, digest), or (None, None) if the record is missing, damaged, or of another version.
@@ -754,7 +783,7 @@ def _read_value(path: Path) -> tuple[Any, str | None]:
         # The record is missing.
         pass
     except (ValueError, KeyError, TypeError, RecursionError):
-        # Not JSON, JSON of another form, or JSON of absurd depth: the record is damaged.
+        # The record is damaged: not JSON, JSON of another form, or nested too deeply.
         pass
     return None, None
 
@@ -798,7 +827,8 @@ def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        # Dates have no buffer. They are 64-bit numbers of their unit, which the type above names.
+        # Arrays of dates have no buffer. They are digested as 64-bit numbers; their unit is part of
+        # the type.
         if array.dtype.kind in "Mm":
             array = array.view(np.int64)
         digest.update(array.data)
@@ -815,9 +845,12 @@ def digest_file(path: Path) -> str:
 
 
 def list_files(folder: Path) -> list[str]:
-    """Return the files in a folder and its subfolders, relative to it.
+    """Return the sorted paths of the files in a folder and its subfolders, relative to the folder.
 
-    Files are left out if their name, or that of a subfolder above them, begins with a dot.
+    Hidden files are excluded: their name, or the name of one of their subfolders, begins with a dot.
+
+    Args:
+        folder: The folder.
     """
     names = []
     for path in folder.rglob("*"):

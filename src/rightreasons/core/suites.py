@@ -158,7 +158,7 @@ field required.
     try:
         model.model_validate(_drop_nulls(spec))
     except ValidationError as error:
-        # One sentence about the first mistake: it may cause the others.
+        # Only the first mistake is reported, because it may cause the others.
         details = error.errors()[0]
         key = str(details["loc"][0])
         reason = details["msg"]

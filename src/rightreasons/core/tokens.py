@@ -142,7 +142,7 @@ def assign_categories(
       the first token of its text (special tokens included).
     - With "▁", punctuation without the mark is a sub-word.
 
-    The code also treats the tokens [CLS] and [SEP] apart. They are never in the head of a
+    The code also handles the tokens [CLS] and [SEP] separately. They are never in the head of a
     distribution, so this makes no difference.
 
     Args:
@@ -174,14 +174,15 @@ def assign_categories(
     if kinds == "bihani2025":
         return _assign_released_categories(ids, offsets, vocabulary, style, stop_words)
 
-    # Each distinct token is classified once. What depends on the neighbors comes afterwards.
+    # Each distinct token is classified once. Word beginnings depend on the neighbors of a token, and
+    # are found afterwards.
     n_tokens = len(vocabulary)
     is_punctuation_type = np.zeros(n_tokens, dtype=np.bool_)
     is_number_type = np.zeros(n_tokens, dtype=np.bool_)
     is_stop_word_type = np.zeros(n_tokens, dtype=np.bool_)
     for index, token in enumerate(vocabulary):
         text = strip_marks(token, style)
-        # A mark without letters stands for a space, which is not a word either.
+        # A mark without letters represents a space, and counts as punctuation.
         is_punctuation_type[index] = not text or is_punctuation(text)
         number_match = _NUMBER_PATTERN.fullmatch(text)
         is_number_type[index] = number_match is not None
@@ -226,7 +227,7 @@ def _find_word_beginnings(
     mark = _SPACE_MARKS[style]
     has_mark = [token.startswith(mark) for token in vocabulary]
     begins_word = np.array(has_mark, dtype=np.bool_)[ids]
-    # A letter after a hyphen or a bracket begins a word, although no space stands between them.
+    # A letter after a hyphen or a bracket begins a word, although there is no space between them.
     begins_word[1:] |= is_punctuation_mark[:-1]
     begins_word[_find_first_tokens(offsets)] = True
     return begins_word
@@ -251,7 +252,7 @@ def find_piece_style(vocabulary: Iterable[str]) -> str:
     best_style = "word"
     best_count = 0
     for style, mark in {"wordpiece": _CONTINUATION_MARK, **_SPACE_MARKS}.items():
-        # A token that consists of the mark alone is a character of a text.
+        # A token that consists only of the mark is an ordinary character.
         count = sum(len(token) > len(mark) and token.startswith(mark) for token in tokens)
         if count > best_count:
             best_style = style
@@ -333,7 +334,7 @@ def _assign_released_categories(
         codes_by_id[index] = _categorize_later_token(token, style, stop_words)
     codes = codes_by_id[ids]
     if style in _SPACE_MARKS:
-        # The released code takes the first token of a text as a whole word, mark or not.
+        # The released code treats the first token of a text as a whole word, with or without a mark.
         for position in _find_first_tokens(offsets).tolist():
             token = vocabulary[ids[position]]
             codes[position] = _categorize_released(token, stop_words)
@@ -341,7 +342,9 @@ def _assign_released_categories(
 
 
 def _categorize_later_token(token: str, style: str, stop_words: Collection[str]) -> int:
-    """Return the category of a token that is not the first of its text, by the released code.
+    """Return the category of a token that is not the first of its text, as in the released code.
+
+    The released code is that of Bihani and Rayz 2025; see `assign_categories`.
 
     Args:
         token: The token, with its marks.

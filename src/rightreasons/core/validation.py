@@ -69,8 +69,8 @@ _MAX_NUMBER_BITS = 200
 def check_kind(value: object, name: str, kind: Any) -> None:
     """Check that a value is an instance of a class, or of one class of a union.
 
-    The items of a collection are not checked. Nor are numbers, as whoever reads a number also knows
-    its range.
+    The items of a collection are not checked. Numbers are not checked either; this is left to
+    functions such as `check_count`, which also know the range.
 
     Args:
         value: The value.
@@ -104,19 +104,20 @@ def check_kind(value: object, name: str, kind: Any) -> None:
 
 
 def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
-    """Check an option that takes one of a few words.
+    """Check that the value of an option is one of the allowed words.
 
     Args:
-        value: The option.
-        allowed: The words.
+        value: The value.
+        allowed: The allowed words.
         name: Name of the option in error messages.
 
     Returns:
-        The option.
+        The value.
 
     Raises:
-        OptionTypeError: If the option is not a text.
-        OptionError: If it is none of the words; the most similar one is suggested.
+        OptionTypeError: If the value is not a string.
+        OptionError: If it is not one of the words; the message lists all, and suggests the most
+            similar one.
 
     Example:
         >>> check_one_of("quantiles", ("uniform", "quantile"), "bins")
@@ -127,7 +128,6 @@ but got 'quantiles'. Did you mean 'quantile'?
     """
     if isinstance(value, str) and value in allowed:
         return value
-    # A message that lists the words is all the help that most users need.
     words = [repr(word) for word in allowed]
     choices = words[-1]
     if len(words) > 1:
@@ -278,10 +278,11 @@ def check_all(
     Args:
         values: N values.
         is_valid: Function of one value that returns whether it is valid.
-        expected: Valid values and their place, in words: "shares in the column 'p' of x.csv".
-        unit: Noun for the place of a single value, such as "row".
-        first: Number of the first unit in the message.
-        names: N names of the units; None for their numbers.
+        expected: Description of the valid values and where they come from, for the error message,
+            such as "shares in the column 'p' of x.csv".
+        unit: Noun that stands before the number or name of a value in the message, such as "row".
+        first: Number of the first value in the message.
+        names: N names of the values. If None, the message contains the number of the value.
 
     Example:
         >>> check_all([0.5, 7], lambda share: share <= 1, "shares in the column 'p' of x.csv")
@@ -347,7 +348,7 @@ def check_columns(present: Sequence[str], required: Sequence[str], source: objec
     Args:
         present: Columns of the table.
         required: Columns that it must have.
-        source: Name of the table.
+        source: Name of the table in error messages.
 
     Example:
         >>> check_columns(["text", "class"], ["text", "label"], "the data set")
@@ -358,7 +359,7 @@ text, class.
     """
     missing = [name for name in required if name not in present]
     if missing:
-        # The columns that are there show at once whether a name is only spelled differently.
+        # The list of existing columns shows whether a name is only spelled differently.
         raise ValueError(
             f"Expected the columns {', '.join(required)} in {source}, but it lacks "
             f"{', '.join(missing)}; it has {format_list(list(present)) or 'none'}."
@@ -369,7 +370,7 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     """Check that ids are unique, and return them as strings.
 
     Args:
-        ids: N ids. A `LazyArrowColumn` of unique ids is returned as it is.
+        ids: N ids. A `LazyArrowColumn` of unique ids is returned unchanged.
         name: Name of the ids in the error message.
 
     Raises:
@@ -415,7 +416,7 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
 def check_choice_lists(
     rows: object, name: str = "choices", *, allow_empty: bool = True
 ) -> list[list[str]]:
-    """Check the choices of multiple-choice items: N lists of at least two texts.
+    """Check the choices of multiple-choice items: N lists of at least two strings.
 
     Args:
         rows: The choices.
@@ -475,16 +476,16 @@ def check_token_lists(
 
 
 def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
-    """Check that a list has at least one item, that all are texts, and that none is blank.
+    """Check that a list has at least one item, that all are strings, and that none is blank.
 
     Args:
         items: The items.
         name: Name of the list in error messages.
-        allow_empty: Whether a text may be empty or blank.
+        allow_empty: Whether a string may be empty or blank.
 
     Raises:
-        TypeError: If an item is not a text.
-        ValueError: If there are no items, or a text is blank.
+        TypeError: If an item is not a string.
+        ValueError: If there are no items, or a string is blank.
     """
     _check_not_empty(len(items), "text", name)
     for index, item in enumerate(items):
@@ -699,14 +700,14 @@ def _cast_to_whole_numbers(
         name: Name of the labels in error messages.
 
     Raises:
-        TypeError: If a label is a boolean, a text or a float.
+        TypeError: If a label is a boolean, a string or a float.
         ValueError: If there are no labels, or a label is not whole or too large.
     """
     _check_is_vector(array, name)
     _check_not_empty(array.size, "label", name)
     if array.dtype.kind == "f":
         raise _make_float_label_error(array, values, name)
-    # Booleans, texts and objects: the first one that is no integer is named.
+    # An array of booleans, strings or objects: the error names the first value that is no integer.
     if array.dtype.kind not in "iu":
         for item, value in enumerate(array):
             if not _is_whole(value):
@@ -714,7 +715,7 @@ def _cast_to_whole_numbers(
                     f"Expected whole numbers in `{name}`, "
                     f"but item {item} is {describe_kind(value)}."
                 )
-    # Only these types can hold more than 64 bits with a sign.
+    # Only these types can represent numbers beyond 64 bits with a sign.
     if array.dtype.kind == "O" or array.dtype == np.uint64:
         for item, value in enumerate(array.tolist()):
             if abs(value) > _LARGEST_LABEL:
@@ -725,12 +726,12 @@ def _cast_to_whole_numbers(
 
 
 def _make_float_label_error(array: Floats, values: object, name: str) -> Exception:
-    """Return the error for floats in place of labels, which names the first float.
+    """Return the error for floats in place of labels; the message names the first float.
 
     Args:
         array: (N,) floats.
-        values: The labels as the user gave them: numpy makes all numbers of a list floats if one
-            is, and the list shows which one it was.
+        values: The labels as the user gave them. If a list has a single float, numpy converts all
+            its numbers to floats; the list shows which number was a float.
         name: Name of the labels in the message.
 
     Returns:
@@ -943,7 +944,7 @@ def check_logits(
 ) -> Floats | Ragged:
     """Check scores, and return logits whose softmax gives the probabilities.
 
-    Nothing is lost to underflow, as it would be if the softmax were taken first.
+    The softmax itself is not computed, because small probabilities would underflow to 0.
 
     Args:
         predictions: (N, K) scores, (N,) P(class 1) or its logarithm, or N rows of different
@@ -964,7 +965,7 @@ def check_logits(
         check_one_of(scores, SCORE_KINDS, "scores")
         rows = concatenate_rows(items, name)
         probabilities = _ragged_to_probabilities(rows, scores, name)
-        # Logits, and logarithms of probabilities, are returned as they came: only checked.
+        # Log-probabilities are logits, too. Both are checked above, and returned unchanged.
         if scores != "probabilities":
             return rows
         with np.errstate(divide="ignore"):
@@ -978,7 +979,7 @@ def check_logits(
         if scores == "probabilities":
             return np.log(checked)
         if table.ndim == 1:
-            # Rounding may carry log p of P(class 1) slightly above 0, where 1 - p is negative.
+            # Rounding may make log P(class 1) slightly positive; then P(class 0) would be negative.
             log_positive = np.minimum(table, 0.0)
             log_negative = np.log(-np.expm1(log_positive))
             return np.column_stack((log_negative, log_positive))
@@ -1021,7 +1022,7 @@ def table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vecto
         ValueError: If the shape or a value is wrong, or a row of probabilities does not sum to 1.
     """
     _check_not_empty(table.size, "row", name)
-    # A single logit per item is no score of two classes: its softmax would always be 1.
+    # A single logit per item does not score two classes, and its softmax would always be 1.
     allow_vector = allow_vector and scores != "logits"
     if table.ndim == 1 and allow_vector:
         positive = _to_unit_interval(table, scores, name)
@@ -1055,7 +1056,7 @@ def _ragged_to_probabilities(rows: Ragged, scores: str, name: str) -> Ragged:
     """
     _check_not_empty(len(rows), "row", name)
     lengths = rows.lengths
-    # With one choice there is nothing to choose, and its probability is always 1.
+    # The probability of a single choice would always be 1.
     if lengths.min() < 2:
         row = int(np.argmax(lengths < 2))
         raise ValueError(
@@ -1073,13 +1074,14 @@ def _ragged_to_probabilities(rows: Ragged, scores: str, name: str) -> Ragged:
 
 
 def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | None = None) -> Floats:
-    """Check probabilities, or convert log-probabilities; clip to [0, 1] what rounding carried beyond.
+    """Check probabilities, or convert log-probabilities, and clip small rounding errors to [0, 1].
 
     Args:
         values: Probabilities or log-probabilities, of any shape.
         scores: "probabilities" or "log_probabilities".
         name: Name of the scores in error messages.
-        rows: Rows that the values belong to, if these differ in length.
+        rows: The rows of different lengths that `values` are from, for error messages. If None,
+            `values` has a row per item.
 
     Returns:
         Probabilities of the same shape.
@@ -1091,7 +1093,7 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
     _check_finite(values, name, allow_minus_infinity=is_log, rows=rows)
     if scores == "log_probabilities":
         values = np.exp(values)
-    # Two reductions need no mask, and suffice for almost every input.
+    # The extremes show that almost every input is valid, without the cost of a mask.
     if values.min() >= 0 and values.max() <= 1:
         return values
     is_outside = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
@@ -1114,7 +1116,7 @@ def _check_row_sums(sums: Floats, name: str) -> None:
         sums: (N,) sum of each row.
         name: Name of the scores in error messages.
     """
-    # The extremes decide quickly whether a row has to be looked for.
+    # The extremes show quickly that all rows are valid, in the usual case.
     if sums.max() - 1.0 <= ROW_SUM_TOLERANCE and 1.0 - sums.min() <= ROW_SUM_TOLERANCE:
         return
     distances = np.abs(sums - 1.0)
@@ -1161,9 +1163,10 @@ def _check_finite(
         values: Numbers of any shape.
         name: Name of the numbers in the error message.
         allow_minus_infinity: Whether minus infinity is accepted, as the logarithm of zero.
-        rows: Rows that the values belong to, if these differ in length.
+        rows: The rows of different lengths that `values` are from, for the error message. If None,
+            `values` has a row per item.
     """
-    # A finite sum proves that all terms are finite: one pass without a mask, in the usual case.
+    # A finite sum proves that all terms are finite. In the usual case, this avoids a mask.
     if np.isfinite(values.sum()):
         return
     is_infinite = np.isposinf(values) if allow_minus_infinity else np.isinf(values)

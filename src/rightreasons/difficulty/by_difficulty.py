@@ -227,7 +227,12 @@ def flip_rates(
     n_attempts = np.bincount(rows, minlength=len(values)).astype(np.float64)
     n_flips = np.bincount(rows, weights=is_flipped.astype(np.float64), minlength=len(values))
 
-    def describe_group(group: NDArray[np.intp]) -> dict[str, Any]:
+    def measure_group(group: NDArray[np.intp]) -> dict[str, Any]:
+        """Return the fields of a `FlipGroup`.
+
+        Args:
+            group: Rows of `difficulty` of the items.
+        """
         interval = cluster_wilson(
             n_flips[group], n_attempts[group], confidence_level=confidence_level
         )
@@ -245,11 +250,11 @@ def flip_rates(
     tested = np.flatnonzero(n_attempts)
     groups = []
     for group in split_by_value(values[tested], check_count(n_groups, "n_groups")):
-        groups.append(FlipGroup(**describe_group(tested[group])))
+        groups.append(FlipGroup(**measure_group(tested[group])))
     # An item with many attempts counts once in the correlation, like any other.
     share_flipped = n_flips[tested] / n_attempts[tested]
     return FlipRates(
-        **describe_group(tested),
+        **measure_group(tested),
         groups=groups,
         correlation=measure_rank_correlation(values[tested], share_flipped),
     )
@@ -278,30 +283,30 @@ def measure_rank_correlation(left: Floats, right: Floats) -> RankCorrelation:
 def split_by_value(values: Floats, n_groups: int) -> list[NDArray[np.intp]]:
     """Split items into groups of about equal size by rising value.
 
-    Equal values share the group of their middle item, so the order of the items decides nothing.
+    Items of equal value are in the same group, so the result does not depend on the order of the items.
 
     Args:
         values: (N,) values.
         n_groups: Number of groups. There are fewer if N is smaller or if equal values fill several.
 
     Returns:
-        The indices of the items of each group, in their order. Without ties, the sizes differ by one at
-        most.
+        The ascending indices of the items of each group. Without ties, the sizes of the groups differ by
+        one at most.
 
     Example:
         >>> [group.tolist() for group in split_by_value(np.array([3.0, 1.0, 2.0, 2.0, 2.0]), 2)]
         [[1, 2, 3, 4], [0]]
     """
     ordered = np.sort(values)
-    # Equal values have the ranks from `first_rank` to `end_rank` - 1. Each item takes the middle one.
+    # Equal values have the ranks from `first_rank` to `end_rank` - 1, and all get the middle rank.
     first_rank = np.searchsorted(ordered, values, side="left")
     end_rank = np.searchsorted(ordered, values, side="right")
     middle_rank = (first_rank + end_rank) // 2
 
-    # Each group has a range of ranks. These are the groups if no values were equal.
+    # Without equal values, each group would have a range of ranks. They assign a group to each rank.
     chunks = np.array_split(ordered, min(n_groups, len(values)))
     sizes = [len(chunk) for chunk in chunks]
     group_by_rank = np.repeat(np.arange(len(sizes)), sizes)
     group_by_item = group_by_rank[middle_rank]
-    # A group may be empty, if equal values fill more than their own.
-    return [np.flatnonzero(group_by_item == number) for number in np.unique(group_by_item)]
+    # `np.unique` skips groups that are empty because equal values fill more than one group.
+    return [np.flatnonzero(group_by_item == group) for group in np.unique(group_by_item)]

@@ -76,7 +76,7 @@ def contrast_consistency(
     Args:
         predictions: (N,) predicted classes.
         references: (N,) labels.
-        groups: (N,) names of the contrast sets, texts or whole numbers. The items of a set need not be
+        groups: (N,) names of the contrast sets, strings or whole numbers. The items of a set need not be
             adjacent.
         is_original: (N,) True for the original of each set, which has exactly one. If None (default),
             it is the first item of each set.
@@ -87,7 +87,7 @@ def contrast_consistency(
 
     Raises:
         TypeError: If a column has the wrong type, such as texts for predicted classes.
-        ValueError: If columns differ in length, a label is no class, or a set has a single item, no
+        ValueError: If columns differ in length, a label is not a class, or a set has a single item, no
             original, or two originals.
 
     References:
@@ -107,7 +107,7 @@ def contrast_consistency(
     predicted = check_labels(predictions, name="predictions")
     labels = check_labels(references)
     check_same_length(predictions=predicted, references=labels)
-    names = set_names(groups)
+    names = parse_set_names(groups)
     check_same_length(predictions=predicted, groups=names)
     is_correct = np.asarray(predicted == labels)
 
@@ -156,21 +156,22 @@ def contrast_consistency(
     )
 
 
-def set_names(groups: Any) -> list[str]:
-    """Check the names of contrast sets, and return them as texts.
+def parse_set_names(groups: Any) -> list[str]:
+    """Check the names of contrast sets, and return them as strings.
 
     Args:
-        groups: (N,) texts or whole numbers, in any container.
+        groups: (N,) strings or whole numbers, in a list, an array, or another container with an order.
 
     Raises:
-        TypeError: If they are no sequence, or something else.
+        TypeError: If `groups` has no order, or if a name has another type.
 
     Example:
-        >>> set_names([7, 7, 12])
+        >>> parse_set_names([7, 7, 12])
         ['7', '7', '12']
     """
-    is_not_sequence = isinstance(groups, (str, bytes, Mapping, Set))
-    if is_not_sequence or not isinstance(groups, Iterable):
+    # A string, a mapping and a set can be iterated over, but are not a column of names.
+    is_other_iterable = isinstance(groups, (str, bytes, Mapping, Set))
+    if is_other_iterable or not isinstance(groups, Iterable):
         raise TypeError(
             f"Expected `groups` to be a sequence of names, but got {describe_kind(groups)}."
         )
@@ -192,9 +193,10 @@ def _mark_originals(
     """Return which items are the originals of their contrast sets.
 
     Args:
-        is_original: (N,) flags, one of each set True. None for the first item of each set.
-        set_by_item: (N,) number of the set of each item.
-        sets: Name of each set, for the error message.
+        is_original: (N,) flags, True for exactly one item of each set. If None, the first item of each
+            set is its original.
+        set_by_item: (N,) number of the set of each item, an index of `sets`.
+        sets: Names of the sets, for the error message.
 
     Returns:
         (N,) True for the originals.
@@ -215,8 +217,9 @@ def _mark_originals(
     invalid_sets = np.flatnonzero(n_originals != 1)
     if invalid_sets.size:
         number = int(invalid_sets[0])
+        count = int(n_originals[number])
         raise ValueError(
             f"Expected one original in each contrast set, but set {sets[number]!r} has "
-            f"{int(n_originals[number]) or 'none'}."
+            f"{count or 'none'}."
         )
     return flags

@@ -67,10 +67,10 @@ class ContrastItems:
                 `groups_column` is named.
 
         Returns:
-            The sets. None if no column is named and the usual ones are missing or hold no set.
+            The sets. None if no column is named and the usual ones are missing or contain no set.
 
         Raises:
-            ValueError: If a column is missing or marks no originals, or if a named column holds no set.
+            ValueError: If a column is missing or marks no originals, or if a named column contains no set.
 
         Example:
             >>> import datasets
@@ -89,26 +89,26 @@ class ContrastItems:
         names = ["" if value is None else str(value) for value in table[set_column][:]]
         groups = np.array(names, dtype=np.str_)
         check_same_length(labels=labels, groups=groups)
-        # Number the sets: `codes` has the number of the set of each row.
-        _, first_rows, codes = np.unique(groups, return_index=True, return_inverse=True)
+        # The sets are numbered; `set_by_row` has the number of the set of each row.
+        _, first_rows, set_by_row = np.unique(groups, return_index=True, return_inverse=True)
 
         if mark_column is None:
             is_original = np.zeros(len(groups), dtype=np.bool_)
             is_original[first_rows] = True
         else:
-            # A usual column may hold anything else if nobody named it; then there are no sets.
+            # A usual column that the user did not name may contain anything. Then there are no sets.
             marks = _read_marks(table[mark_column][:], mark_column, must_be_marks=is_named)
             if marks is None:
                 return None
             is_original = marks
 
         # A set counts only as a whole: one missing label would make its consistency unknown. The empty
-        # name, of items without a set, is no set, and so has no original.
-        in_set = groups != ""
-        has_one_original = np.bincount(codes, weights=is_original & in_set) == 1
-        has_revision = np.bincount(codes) > 1
-        is_labeled = np.bincount(codes, weights=labels < 0) == 0
-        is_complete = has_one_original & has_revision & is_labeled
+        # name belongs to rows without a set; their originals are not counted, so it is never complete.
+        is_in_set = groups != ""
+        has_one_original = np.bincount(set_by_row, weights=is_original & is_in_set) == 1
+        has_revision = np.bincount(set_by_row) > 1
+        has_all_labels = np.bincount(set_by_row, weights=labels < 0) == 0
+        is_complete = has_one_original & has_revision & has_all_labels
         if not is_complete.any():
             if not is_named:
                 return None
@@ -118,8 +118,8 @@ class ContrastItems:
                 "names such a set."
             )
 
-        rows = np.flatnonzero(is_complete[codes])
-        n_sets = int(np.count_nonzero(np.bincount(codes, weights=in_set)))
+        rows = np.flatnonzero(is_complete[set_by_row])
+        n_sets = int(np.count_nonzero(np.bincount(set_by_row, weights=is_in_set)))
         n_complete_sets = int(np.count_nonzero(is_complete))
         return cls(
             rows=rows,
@@ -162,7 +162,8 @@ def measure_contrast_sets(
     """Measure whether a model is correct on items and on their small revisions.
 
     Args:
-        items: The contrast sets of a table of N rows.
+        items: The contrast sets of a table of N rows: for each of the n items that belong to a set, its
+            row, the name of its set (`groups`), and the flag `is_original`.
         predicted: (N,) predicted classes, or choices.
         labels: (N,) labels.
         resampling: Level of the intervals, which are closed forms with sets as units.
@@ -185,30 +186,34 @@ def measure_contrast_sets(
         >>> measured.broken
         ((2, 3),)
     """
-    answers = predicted[items.rows]
-    truth = labels[items.rows]
+    item_predictions = predicted[items.rows]
+    item_labels = labels[items.rows]
     result = contrast_consistency(
-        answers, truth, items.groups, items.is_original, confidence_level=resampling.level
+        item_predictions,
+        item_labels,
+        items.groups,
+        items.is_original,
+        confidence_level=resampling.level,
     )
 
-    is_correct = answers == truth
+    is_correct = item_predictions == item_labels
     # (n,) number of the set of each item; sets are numbered in the order of their names.
-    _, codes = np.unique(items.groups, return_inverse=True)
-    # The original of each set, sorted by the number of the set.
+    _, set_by_item = np.unique(items.groups, return_inverse=True)
+    # The index of the original of each set, in the order of the numbers of the sets.
     originals = np.flatnonzero(items.is_original)
-    original_by_set = originals[np.argsort(codes[originals])]
-    is_correct_original = is_correct[original_by_set]
-    # A model that is wrong on the original has nothing to follow.
-    has_no_error = np.bincount(codes, weights=~is_correct) == 0
-    n_followed = int((is_correct_original & has_no_error).sum())
-    n_correct_originals = int(is_correct_original.sum())
+    original_by_set = originals[np.argsort(set_by_item[originals])]
+    has_correct_original = is_correct[original_by_set]
+    # Revisions can be followed only from a correct original.
+    has_no_error = np.bincount(set_by_item, weights=~is_correct) == 0
+    n_followed = int((has_correct_original & has_no_error).sum())
+    n_correct_originals = int(has_correct_original.sum())
     followed = estimate_share(n_followed, n_correct_originals, resampling)
 
-    # A revision counts as broken only if the model was correct before it.
-    is_broken = ~is_correct & ~items.is_original & is_correct_original[codes]
+    # A revision is broken if its prediction is incorrect although that of the original is correct.
+    is_broken = ~is_correct & ~items.is_original & has_correct_original[set_by_item]
     broken = []
     for revision in np.flatnonzero(is_broken).tolist():
-        original = original_by_set[codes[revision]]
+        original = original_by_set[set_by_item[revision]]
         broken.append((int(items.rows[original]), int(items.rows[revision])))
     return ContrastMeasurement(
         items=items,
@@ -236,15 +241,16 @@ def _choose_columns(
 
     Args:
         columns: Names of the columns of the table.
-        groups_column: Column of the sets that the user named; None for a usual one.
-        original_column: Column of the originals that the user named; None for a usual one.
+        groups_column: Column of the sets that the user named. If None, a usual one such as "pair_id".
+        original_column: Column of the originals that the user named. If None, a usual one such as "role".
 
     Returns:
         Both columns, the second one None if the first item of each set is its original. None if the
         table has no contrast sets.
 
     Raises:
-        ValueError: If a named column is missing, or the column of the sets is not named.
+        ValueError: If a named column is missing, or if only the column of the originals is named and
+            the table has no usual column of sets.
     """
     for column in (groups_column, original_column):
         if column and column not in columns:
@@ -256,6 +262,7 @@ def _choose_columns(
     # The usual columns come in pairs, and complete what the user named.
     for usual_sets, usual_marks in USUAL_COLUMNS:
         has_pair = usual_sets in columns and usual_marks in columns
+        # A later pair completes an earlier one, but does not change the column of the sets.
         if has_pair and set_column in (None, usual_sets):
             set_column = usual_sets
             mark_column = mark_column or usual_marks
@@ -277,18 +284,18 @@ def _read_marks(
     """Parse a column that marks the originals of contrast sets.
 
     Args:
-        values: N values: flags such as True, "no" or 1; or texts, one of which is "original".
-        column: Name of the column. Flags of `mirrored` mark the revisions.
-        must_be_marks: Whether the user named the column.
+        values: N values: flags such as True, "no" or 1; or strings, one of which is "original".
+        column: Name of the column. Flags of the column "mirrored" mark the revisions.
+        must_be_marks: Whether other values are an error, because the user named the column.
 
     Returns:
-        (N,) True for the originals; None if the column holds anything else, unless it must be marks.
+        (N,) True for the originals. None if there are other values, and they are not an error.
 
     Raises:
-        ValueError: If it holds anything else, although it `must_be_marks`.
+        ValueError: If there are other values, and `must_be_marks`.
     """
     words = ["" if value is None else str(value).strip().lower() for value in values]
-    # One marked original makes every other text a revision, whatever it says.
+    # If "original" occurs, every other string marks a revision, such as "perturbed" or "negated".
     if ORIGINAL in words:
         return np.array([word == ORIGINAL for word in words])
     for value, word in zip(values, words, strict=True):

@@ -21,16 +21,19 @@ from rightreasons.models.runs.processes import TOKENS_PER_ITEM
 
 
 def select_items(context: AuditContext, options: DifficultyOptions) -> AuditSplit:
-    """Return the items of the primary split that are measured.
+    """Return the items of the primary split whose eigenvalues are computed.
 
     Args:
-        context: The audit. Its seed draws the items if there are more than the limit.
-        options: Options of the question, with the limit.
+        context: The audit. If the primary split has more items than the limit, they are sampled with
+            its seed.
+        options: Options of the question; `items` is the limit.
     """
     split = context.primary
     limit = options.items
-    if context.why_no_gradients():
-        # Each choice of an item is read separately, which takes long with a large model.
+    # Without gradients for a text, the model is asked about each choice of an item separately, which
+    # takes long with a large model.
+    is_scorer_of_choices = context.why_no_gradients() != ""
+    if is_scorer_of_choices:
         limit = min(limit, MAX_CHOICE_ITEMS)
     if limit >= len(split):
         return split
@@ -45,37 +48,45 @@ def select_scores(scores: Scores, ids: Sequence[str]) -> Scores:
 
 
 def measure_split(context: AuditContext, split: AuditSplit) -> DifficultyMeasurement:
-    """Compute the Fisher information of items of the primary split.
+    """Compute the Fisher eigenvalue of each item, and store it so that an audit can be resumed.
+
+    For a classifier, the eigenvector of each item is computed too; the report marks the words that it
+    moves most.
 
     Args:
         context: The audit, with the model.
-        split: The items.
+        split: The items to measure: the primary split, or a sample of it.
+
+    Returns:
+        The items with an eigenvalue, and their predictions.
 
     Raises:
         ValueError: If fewer than `MIN_ITEMS` items have an eigenvalue.
     """
-    # The folder of the stored results is named after the items and their number, so that the results
-    # of another limit are not mixed up with these.
+    # Results are stored in a folder for these items and their number, so that the results of another
+    # limit are not mixed up with them.
     folder = context.folder(
         f"difficulty-{safe_name(split.name)}", split.fingerprint, str(len(split))
     )
-    running = context.running(folder)
-    arguments: dict[str, Any] = {"text_pairs": split.text_pairs, "choices": split.choices}
-    if context.why_no_gradients():
+    # The folder, the batch size, the progress bar, and whether the first failure stops the run.
+    run_options = context.get_run_arguments(folder)
+
+    is_scorer_of_choices = context.why_no_gradients() != ""
+    if is_scorer_of_choices:
         # The choices were scored for the predictions. Only their gradients are new.
-        arguments["scores"] = select_scores(context.scores(), split.ids)
+        model_options: dict[str, Any] = {"scores": select_scores(context.scores(), split.ids)}
     else:
-        # The words of a text are marked by how far the eigenvector moves them.
-        arguments["eigenvector"] = True
-        arguments["unit"] = "word"
+        model_options = {"eigenvector": True, "unit": "word"}
     measured = measure_difficulty(
         context.scorer,
         split.texts,
         labels=split.labels,
+        text_pairs=split.text_pairs,
+        choices=split.choices,
         ids=split.ids,
-        max_tokens=TOKENS_PER_ITEM * running["batch_size"],
-        **arguments,
-        **running,
+        max_tokens=TOKENS_PER_ITEM * run_options["batch_size"],
+        **model_options,
+        **run_options,
     )
     if len(measured) < MIN_ITEMS:
         _, reason = measured.fisher.failures[0]

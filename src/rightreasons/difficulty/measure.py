@@ -130,7 +130,9 @@ class DifficultyMeasurement:
         return [int(index) for index in argsort_descending(self.values, self.ids)]
 
     def words(self, index: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] if it was not computed.
+        """Return the words of an item that its eigenvector moves most, the largest move first.
+
+        The list is empty if eigenvectors were not computed.
 
         Args:
             index: Index of the item among the n measured ones.
@@ -141,9 +143,9 @@ class DifficultyMeasurement:
         row = int(self.rows[index])
         if tokens is None or norms is None:
             return []
-        # Equal moves keep the order of the text.
-        largest = np.argsort(-norms[row], kind="stable")[:count]
-        return [tokens[row][word] for word in largest]
+        # A stable sort keeps words with equal moves in the order of the text.
+        positions = np.argsort(-norms[row], kind="stable")[:count]
+        return [tokens[row][position] for position in positions]
 
     def median(self, resampling: Resampling) -> Estimate:
         """Return the median difficulty with its bootstrap interval."""
@@ -213,7 +215,7 @@ class DifficultyMeasurement:
         return result
 
     def _summarize(self) -> dict[str, float | None]:
-        """Return the usual figures of the eigenvalues; None if all items failed."""
+        """Return mean, std, median, min and max of the eigenvalues; each is None if all items failed."""
         if not len(self):
             return dict.fromkeys(("mean", "std", "median", "min", "max"))
         return {
@@ -339,7 +341,7 @@ class WordFlips:
                 items.append(attempt.item)
         if not flipped:
             return None
-        # The tested items are their own sample: its thirds are about the three levels.
+        # The groups are thirds of the tested items only; they correspond about to the three levels.
         return flip_rates(
             flipped,
             items,
@@ -371,13 +373,19 @@ def _rank_attempt(attempt: Attempt) -> tuple[bool, int, float]:
 
 
 def select_tested_items(n_items: int) -> Mapping[str, slice]:
-    """Return the ranks of the tested items of each level, counted from the most difficult item.
+    """Select the items in which words are replaced: the hardest, the easiest, and the middle ones.
+
+    Args:
+        n_items: Number of items with a known difficulty.
+
+    Returns:
+        Level -> slice of the ranks of its items. Rank 0 is the most difficult item.
 
     Example:
         >>> select_tested_items(100)["middle"]
         slice(46, 54, None)
     """
-    # The ends come before the middle, which is smaller if there are few items.
+    # With few items, the two ends are filled first, and the middle has fewer items or none.
     n_ends = min(N_TESTED_ITEMS, n_items // 2)
     n_middle = min(N_TESTED_ITEMS, n_items - 2 * n_ends)
     start = (n_items - n_middle) // 2
@@ -394,16 +402,17 @@ def measure_flips(
     measured: DifficultyMeasurement,
     options: SubstitutionOptions,
 ) -> WordFlips:
-    """Replace the most attributed words of items at three levels of difficulty, one at a time.
+    """Replace the most attributed words of the hardest, middle and easiest items, one at a time.
 
     Args:
         classifier: A sequence classifier.
-        texts: The N texts that were measured.
-        measured: Their difficulty.
-        options: The words that are replaced, and their replacements.
+        texts: The N texts whose difficulty was measured.
+        measured: The difficulty of the texts with an eigenvalue; `order` begins with the hardest one,
+            and `rows` are their rows in `texts`.
+        options: The number of words to replace, and how their replacements are sampled.
 
     Returns:
-        The predictions of the changed texts.
+        The tested items with their levels, and the predictions of the changed texts.
 
     References:
         Datta et al. (2020), "Geometry matters", section 4.2.1.
@@ -419,7 +428,7 @@ def measure_flips(
             levels.append(level)
             selected_texts.append(texts[measured.rows[index]])
             selected_ids.append(all_ids[index])
-    # The attempts name an item by its position in these lists.
+    # Each attempt refers to its item by its index in these lists.
     tests = substitution_tests(
         classifier, selected_texts, list_lookups(), options, ids=selected_ids
     )

@@ -35,25 +35,27 @@ class DifficultyOptions(QuestionOptions):
     )
 
     def passes(self, context: Any) -> float:
-        """Estimate how many passes of one item through the model the question takes.
+        """Estimate the cost of the question, in forward passes of one item through the model.
 
-        A pass with its gradient costs about three.
+        A gradient costs about as much as two forward passes.
 
         Args:
-            context: The audit, or a stand-in with its splits, task, label names and reason for no gradients.
+            context: The audit, or an object with its `primary` split, `task`, `label_names`, and
+                `why_no_gradients`.
         """
         n_classes = len(context.label_names or ()) or 2
         n_items = min(self.items, len(context.primary))
-        if not context.why_no_gradients():
-            # A pass, and the gradient of each class.
+        has_gradients = not context.why_no_gradients()
+        if has_gradients:
+            # One forward pass, and the gradient of each class.
             n_passes = n_items * (1.0 + 2.0 * n_classes)
-            # Words are replaced in texts alone.
+            # Words are replaced only in single texts.
             if context.task == "classification":
                 n_passes += FLIP_PASSES
             return n_passes
 
-        # Contrast sets take no passes beyond the predictions.
+        # Without Fisher information, only contrast sets are measured, from the predictions of the audit.
         if explain_missing_fisher(context):
             return 0.0
-        # Each choice is read separately, with its gradient.
+        # Each choice takes a separate forward pass (1) and its gradient (2).
         return min(n_items, MAX_CHOICE_ITEMS) * 3.0 * n_classes

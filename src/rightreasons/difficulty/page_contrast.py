@@ -123,41 +123,44 @@ def measure(context: AuditContext, options: DifficultyOptions) -> ContrastAnswer
     return ContrastAnswers(context, measurements)
 
 
-def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
+def draw_sets(key: str, measurement: ContrastAnswers) -> Drawing:
     """Draw a row of dots for each figure, with a dot and its interval for each split.
 
     Args:
         key: Key of the picture.
-        m: The measurement.
+        measurement: The measurement.
     """
     rows = []
     for figure, name in NAMES.items():
-        estimates = [measured.figures[figure] for measured in m.splits.values()]
+        estimates = [measured.figures[figure] for measured in measurement.splits.values()]
         rows.append((name, estimates))
     # The series are the splits, in the order of the estimates.
-    return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
+    return dot_rows(key, rows=rows, series=tuple(measurement.splits), xlabel="share")
 
 
-def list_broken_sets(m: ContrastAnswers) -> Iterator[Example]:
+def list_broken_sets(measurement: ContrastAnswers) -> Iterator[Example]:
     """Yield the most confident errors on revisions whose original is predicted correctly.
+
+    Args:
+        measurement: The measured contrast sets. `primary.broken` has a pair for each such error:
+            the row of the original and the row of the revision in the primary split.
 
     Yields:
         At most `N_EXAMPLES` revisions, with their changed words marked and a note on the original.
     """
-    context = m.context
+    context = measurement.context
     split = context.primary
     scores = context.scores()
 
     def rank_pair(pair: tuple[int, int]) -> tuple[float, str]:
-        """Rank pairs (row of the original, row of the revision) by falling confidence."""
         _, revision = pair
         # Ties are ordered by id, so that the order of the file does not decide which are displayed.
         return -float(scores.confidence[revision]), split.ids[revision]
 
-    for original, revision in sorted(m.primary.broken, key=rank_pair)[:N_EXAMPLES]:
+    for original, revision in sorted(measurement.primary.broken, key=rank_pair)[:N_EXAMPLES]:
         marks = list_differences(split.texts[original], split.texts[revision])
         note = "The original is answered correctly."
-        # A model that answers once has no label and confidence to show.
+        # A model that generates a single answer has no label and no confidence to display.
         if not context.answers_once:
             label = context.label_name(int(split.labels[original]))
             confidence = percent(float(scores.confidence[original]))
@@ -165,28 +168,37 @@ def list_broken_sets(m: ContrastAnswers) -> Iterator[Example]:
         yield make_example(context, split, revision, marks=marks, note=note)
 
 
-def list_item_figures(m: ContrastAnswers) -> Iterator[ItemFigure]:
-    """Yield whether each contrast set is correct throughout, by which two reports can be compared.
+def list_item_figures(measurement: ContrastAnswers) -> Iterator[ItemFigure]:
+    """Yield one item figure: whether all items of each contrast set are correct.
 
-    A set is called by the id of its original, because two data sets may have other revisions of it.
+    Two reports are compared by it. A set is identified by the id of its original, because another
+    version of the data may have other revisions of it.
+
+    Args:
+        measurement: The measured contrast sets. `primary.items` has the row, the name of the set
+            (`groups`), and the flag `is_original` of each item that belongs to a set.
     """
-    items = m.primary.items
-    split = m.context.primary
-    is_correct = m.context.scores().predicted[items.rows] == split.labels[items.rows]
+    items = measurement.primary.items
+    split = measurement.context.primary
+    is_correct = measurement.context.scores().predicted[items.rows] == split.labels[items.rows]
     ids = []
     is_consistent = []
-    for index in np.flatnonzero(items.is_original):
-        in_set = items.groups == items.groups[index]
-        ids.append(split.ids[items.rows[index]])
-        is_consistent.append(bool(is_correct[in_set].all()))
+    for original in np.flatnonzero(items.is_original):
+        is_in_set = items.groups == items.groups[original]
+        ids.append(split.ids[items.rows[original]])
+        is_consistent.append(bool(is_correct[is_in_set].all()))
     yield ItemFigure.from_arrays(
         "contrast_consistency", NAMES["contrast_consistency"], "higher", ids, is_consistent
     )
 
 
 def _make_figure(key: str) -> Figure:
-    """Return the figure of the report with a key of `NAMES`."""
-    # The share of followed revisions is ours; the other figures are those of the paper.
+    """Return the definition of a figure of the report.
+
+    Args:
+        key: Key of the figure in `NAMES`, such as "contrast_consistency".
+    """
+    # The share of followed revisions is our own figure; the paper defines the other ones.
     source = "Counted" if key == "contrast_followed" else GARDNER
     return Figure(
         key,
@@ -201,9 +213,11 @@ def _has_sets(context: AuditContext, options: DifficultyOptions) -> bool:
     return find_contrast_sets(context, context.primary, options) is not None
 
 
-def _list_data(m: ContrastAnswers) -> dict[str, object]:
+def _list_data(measurement: ContrastAnswers) -> dict[str, object]:
     """Return the contents of audit.json in addition to the figures."""
-    return {"contrast_sets": {name: measured.to_dict() for name, measured in m.splits.items()}}
+    return {
+        "contrast_sets": {name: measured.to_dict() for name, measured in measurement.splits.items()}
+    }
 
 
 CONTRAST = Question(

@@ -34,7 +34,7 @@ from rightreasons.difficulty.page_contrast import find_contrast_sets
 from rightreasons.difficulty.ranking import PairedDifficulty, paired_difficulty
 from rightreasons.difficulty.scope import explain_missing_fisher
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
-from rightreasons.models.runs.progress import bars_about
+from rightreasons.models.runs.progress import prefix_bar_titles
 from rightreasons.page.formats import decimal, percent
 from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.plots import Curve, Drawing, curves
@@ -140,7 +140,8 @@ class EigenvalueAnswers:
     def rates(self) -> dict[str, list[Estimate]]:
         """Share of attempts that flip in each third of the items, the easiest first, by effect.
 
-        An effect, such as "meaning kept", is left out if it has fewer than three groups of items.
+        The keys are effects of a replacement on the meaning, such as "meaning kept". An effect is excluded
+        if its items do not form three groups.
         """
         rates: dict[str, list[Estimate]] = {}
         if self.flips is None:
@@ -186,14 +187,16 @@ class EigenvalueAnswers:
             attempts: Attempts on the item, the most informative first; [] if no word could be replaced.
         """
         if not attempts:
-            return "No word of it could be replaced."
+            return "No word could be replaced."
         best = attempts[0]
         change = best.changes[0]
         words = f"“{change.original}” → “{change.replacement}” ({best.kind})"
         if best.flipped:
             n_flips = sum(attempt.flipped for attempt in attempts)
             label = self.context.label_name(best.after)
-            return f"{words} flips it to {label} ({n_flips} of {len(attempts)} replacements do)."
+            return (
+                f"{words} flips it to {label} (flips: {n_flips} of {len(attempts)} replacements)."
+            )
         # Without a flip, the first attempt is the one with the lowest remaining confidence.
         return (
             f"None of {len(attempts)} replacements flips it; {words} comes closest "
@@ -201,7 +204,10 @@ class EigenvalueAnswers:
         )
 
     def list_changes(self) -> Iterator[tuple[str, Change]]:
-        """Yield each original text with a change of it: the replaced words, the new text and its prediction."""
+        """Yield each attempt as the original text and its change.
+
+        The change has the replaced words, the new text, and its prediction.
+        """
         if self.flips is None:
             return
         for attempt in self.flips.tests.attempts:
@@ -236,12 +242,12 @@ class EigenvalueAnswers:
         largest = float(norms.max(initial=0.0))
 
         marks = []
-        reached = 0
+        previous_end = 0
         for norm, start, end in zip(norms.tolist(), starts, ends, strict=True):
-            # Characters begin again with the second text of a pair, which is not displayed.
-            if start < reached or end > len(self.split.texts[row]):
+            # Characters are counted from 0 again in the second text of a pair, which is not displayed.
+            if start < previous_end or end > len(self.split.texts[row]):
                 break
-            reached = end
+            previous_end = end
             if largest > 0 and norm >= MIN_MARK * largest and end > start:
                 note = f"moves by {decimal(norm)}"
                 marks.append(Mark(start, end, "weight", norm / largest, note))
@@ -249,30 +255,45 @@ class EigenvalueAnswers:
 
 
 def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
-    """Rank the items of the primary split by eigenvalue, and replace words at three levels of difficulty.
+    """Rank the items of the primary split by Fisher eigenvalue, the measure of their difficulty.
+
+    A classifier of single texts also predicts the easiest, middle and hardest items again with replaced
+    words. If the split has contrast sets, the eigenvalues of originals and revisions are compared.
 
     Args:
-        context: The audit.
-        options: Options of the question.
+        context: The audit, with its model and its primary split.
+        options: Options of the question: the maximum number of items, and the columns of contrast sets.
+
+    Returns:
+        The eigenvalues, the flips by replaced words, and the comparison of originals with revisions.
+        The last two are None if they do not apply.
     """
     split = select_items(context, options)
     measured = measure_split(context, split)
+
     flips = None
-    # Words are chosen by attributions, which only classifiers have, and in a single text.
-    if split.text_pairs is None and not context.why_no_gradients():
+    # The words to replace are chosen by their attributions, which need gradients of a single text.
+    has_attributions = split.text_pairs is None and not context.why_no_gradients()
+    if has_attributions:
         flip_options = SubstitutionOptions(
             top_k=TOP_K,
             n_candidates=2,
-            batch_size=context.running(context.out)["batch_size"],
+            batch_size=context.get_run_arguments(context.out)["batch_size"],
             seed=context.seed,
             progress=context.progress,
             fail_fast=context.settings.fail_fast,
         )
         classifier = cast("Classifier", context.scorer)
-        with bars_about("words replaced"):
+        with prefix_bar_titles("words replaced"):
             flips = measure_flips(classifier, split.texts, measured, flip_options)
-    pairs = compare_revisions(context, measured, options)
-    return EigenvalueAnswers(context, split, measured, flips, pairs)
+
+    return EigenvalueAnswers(
+        context=context,
+        split=split,
+        measured=measured,
+        flips=flips,
+        pairs=compare_revisions(context, measured, options),
+    )
 
 
 def compare_revisions(
@@ -316,64 +337,75 @@ def compare_revisions(
     )
 
 
-def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
-    """Draw the accuracy on groups of equal size, by rising eigenvalue.
+def draw_accuracy(key: str, measurement: EigenvalueAnswers) -> Drawing:
+    """Draw the accuracy on groups of items of about equal size, by rising eigenvalue.
 
     Args:
-        key: Key of the picture.
-        m: The measurement.
+        key: Key of the picture, its name in the report.
+        measurement: The ranked items, with the accuracy on each group.
     """
-    # The sizes of the groups differ by one item at most, so that the axis names that of the first one.
-    group_size = pluralize(m.n_in_group(0), "item")
+    # The sizes of the groups differ by one item at most, so the axis names the size of the first one.
+    group_size = pluralize(measurement.n_in_group(0), "item")
     return curves(
         key,
-        range(1, len(m.accuracies) + 1),
-        [Curve("accuracy", m.accuracies)],
+        range(1, len(measurement.accuracies) + 1),
+        [Curve("accuracy", measurement.accuracies)],
         xlabel=f"group of rising eigenvalue ({group_size} each)",
         ylabel="accuracy",
     )
 
 
-def draw_flips(key: str, m: EigenvalueAnswers) -> Drawing:
-    """Draw a line per effect of the replacements: the share that flips, in thirds by rising eigenvalue.
+def draw_flips(key: str, measurement: EigenvalueAnswers) -> Drawing:
+    """Draw the share of word replacements that flip a prediction, in thirds of the items by eigenvalue.
+
+    There is a line for each effect of the replacements, such as "meaning kept".
 
     Args:
-        key: Key of the picture.
-        m: The measurement.
+        key: Key of the picture, its name in the report.
+        measurement: The ranked items; `rates` has three estimates for each effect.
     """
-    lines = [Curve(effect, estimates) for effect, estimates in m.rates.items()]
+    lines = [Curve(effect, estimates) for effect, estimates in measurement.rates.items()]
+    thirds = (1, 2, 3)
     return curves(
         key,
-        range(1, 4),
+        thirds,
         lines,
         xlabel="third of the tested items by rising eigenvalue",
         ylabel="replacements that flip",
     )
 
 
-def list_data(m: EigenvalueAnswers) -> dict[str, Any]:
-    """Return the contents of audit.json in addition to the figures: the ranking and all attempts."""
-    measured = m.measured
+def list_data(measurement: EigenvalueAnswers) -> dict[str, Any]:
+    """Return the contents of audit.json in addition to the figures: the ranking and all attempts.
+
+    Args:
+        measurement: The ranked items, with their accuracies, replaced words, and pairs of
+            originals and revisions.
+
+    Returns:
+        Plain values, by key. What was not measured is None.
+    """
+    measured = measurement.measured
     accuracy = None
     if measured.groups:
         accuracy = {
-            "accuracies": [estimate.value for estimate in m.accuracies],
+            "accuracies": [estimate.value for estimate in measurement.accuracies],
             "counts": [len(group) for group in measured.groups],
         }
     # Unlike the picture, the file also has effects with fewer than three groups.
     flips = None
     substitutions = None
-    if m.flips is not None:
-        substitutions = m.flips.tests.to_dict()
+    if measurement.flips is not None:
+        substitutions = measurement.flips.tests.to_dict()
         flips = {}
         for effect, kinds in KINDS_BY_EFFECT.items():
-            rates = m.flips.measure_rates(kinds, m.context.resampling)
+            rates = measurement.flips.measure_rates(kinds, measurement.context.resampling)
             flips[effect] = None if rates is None else rates.to_dict()
     revisions = None
-    if m.pairs is not None:
-        revisions = m.pairs.to_dict()
+    if measurement.pairs is not None:
+        revisions = measurement.pairs.to_dict()
     return {
-        "ranking": _rank_items(m),
+        "ranking": _rank_items(measurement),
         "failures": [{"id": name, "reason": reason} for name, reason in measured.fisher.failures],
         "accuracy_by_difficulty": accuracy,
         "flips_by_difficulty": flips,
@@ -382,28 +414,39 @@ def list_data(m: EigenvalueAnswers) -> dict[str, Any]:
     }
 
 
-def _rank_items(m: EigenvalueAnswers) -> list[dict[str, Any]]:
-    """Return a row of plain values for each measured item, the most difficult first."""
-    measured = m.measured
+def _rank_items(measurement: EigenvalueAnswers) -> list[dict[str, Any]]:
+    """Return a row of plain values for each measured item, the most difficult first.
+
+    Args:
+        measurement: The ranked items.
+    """
+    measured = measurement.measured
     rows = []
     for index in measured.order:
         row = {
             "id": measured.ids[index],
             "eigenvalue": float(measured.values[index]),
             "scale_free": float(measured.fisher.scale_free[measured.rows[index]]),
-            "prediction": m.context.label_name(int(measured.predicted[index])),
+            "prediction": measurement.context.label_name(int(measured.predicted[index])),
             # Rounding may put the sum of the probabilities above 1.
             "confidence": float(min(measured.confidence[index], 1.0)),
-            "label": m.context.label_name(int(measured.labels[index])),
+            "label": measurement.context.label_name(int(measured.labels[index])),
             "words": measured.words(index),
         }
         rows.append(row)
     return rows
 
 
-def write_ranking(m: EigenvalueAnswers) -> Mapping[str, str]:
-    """Return the ranking of the items as a csv file for a spreadsheet: name of the file -> content."""
-    rows = _rank_items(m)
+def write_ranking(measurement: EigenvalueAnswers) -> Mapping[str, str]:
+    """Return the ranking of the items as a csv file for a spreadsheet.
+
+    Args:
+        measurement: The ranked items.
+
+    Returns:
+        Name of the file -> its content.
+    """
+    rows = _rank_items(measurement)
     headings = list(rows[0])
     lines = [headings]
     for row in rows:
@@ -413,9 +456,9 @@ def write_ranking(m: EigenvalueAnswers) -> Mapping[str, str]:
     return {"ranking.csv": format_csv(lines)}
 
 
-def list_flipped_examples(m: EigenvalueAnswers) -> tuple[Example, ...]:
+def list_flipped_examples(measurement: EigenvalueAnswers) -> tuple[Example, ...]:
     """Return the first of the hardest items on the page that a replacement flips; () if there is none."""
-    for example in m.examples("hardest"):
+    for example in measurement.examples("hardest"):
         # The note of an item says which replacement flips it, if one does.
         if "flips it" in example.note:
             return (example,)
@@ -423,7 +466,11 @@ def list_flipped_examples(m: EigenvalueAnswers) -> tuple[Example, ...]:
 
 
 def _make_accuracy_figure(end: str) -> Figure:
-    """Return the figure of the accuracy on the group of the "hardest" or the "easiest" items."""
+    """Return the definition of a figure of the report: the accuracy at one end of the ranking.
+
+    Args:
+        end: "hardest" or "easiest" items.
+    """
     group = GROUP_BY_END[end]
     return Figure(
         f"{end}_accuracy",
@@ -435,20 +482,26 @@ def _make_accuracy_figure(end: str) -> Figure:
 
 
 def _make_flip_figure(end: str, key: str) -> Figure:
-    """Return the figure of the share of items that a replaced word flips.
+    """Return the definition of a figure of the report: the share of items that a replaced word flips.
 
     Args:
         end: "hardest" or "easiest" items.
         key: "flipped" for words of the same meaning, "reversed" for words of the opposite meaning.
     """
-    # A word of the same meaning should not flip a prediction; one of the opposite meaning may have to.
-    keeps = key == "flipped"
+    keeps_meaning = key == "flipped"
+
+    def count_tested_items(measurement: EigenvalueAnswers) -> int:
+        # Only items in which a word could be replaced by one of these kinds.
+        _, n_tested = measurement.flipped(end, keeps=keeps_meaning)
+        return n_tested
+
     return Figure(
         f"{end}_{key}",
-        lambda m: m.flip_rate(end, keeps=keeps),
+        lambda m: m.flip_rate(end, keeps=keeps_meaning),
         f"{DATTA}, section 4.2.1",
-        better="lower" if keeps else "higher",
-        n=lambda m: m.flipped(end, keeps=keeps)[1],
+        # A word of the same meaning should not flip a prediction. One of the opposite meaning may have to.
+        better="lower" if keeps_meaning else "higher",
+        n=count_tested_items,
     )
 
 

@@ -81,11 +81,11 @@ def join_answers(answers: Sequence[p.SectionResult]) -> p.SectionResult:
     """Join the answers of both aspects of the question into one section.
 
     Args:
-        answers: The answer about eigenvalues, and that about contrast sets; or a single one of them, which
-            is returned.
+        answers: The answer about eigenvalues and the answer about contrast sets, in this order. A single
+            answer is returned unchanged.
 
     Returns:
-        The section. A verdict that is not neutral leads.
+        The section. The verdict of the eigenvalues leads, unless it is neutral and the other is not.
     """
     if len(answers) == 1:
         return answers[0]
@@ -94,9 +94,10 @@ def join_answers(answers: Sequence[p.SectionResult]) -> p.SectionResult:
     ordered = sorted(answers, key=lambda answer: answer.verdict.tone == "neutral")
     summaries = [answer.verdict.summary for answer in ordered if answer.verdict.summary]
 
-    # Of the figures of contrast sets, the third one (consistency) and the second one (accuracy on
-    # revisions) count most, in this order.
-    headlines = (*ranking.headlines[:2], *sets.headlines[2:0:-1])
+    # Contrast sets have the headlines accuracy on originals, accuracy on revisions, and consistency.
+    # The section leads with consistency, and the accuracy on originals is left out.
+    contrast_headlines = reversed(sets.headlines[1:3])
+    headlines = (*ranking.headlines[:2], *contrast_headlines)
     return p.SectionResult(
         verdict=dataclasses.replace(ordered[0].verdict, summary=" ".join(summaries)),
         headlines=headlines,

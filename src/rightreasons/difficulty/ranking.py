@@ -150,7 +150,7 @@ def distribution_overlap(first: object, second: object) -> Overlap:
         >>> distribution_overlap([0, 1, 2, 3], [10, 11, 12, 13]).histogram
         0.0
     """
-    # Shared bins: each sample by itself would get bins of another width.
+    # The bins are shared, because the two samples alone would get bins of different widths.
     samples = [check_vector(first, "first"), check_vector(second, "second")]
     edges = np.histogram_bin_edges(np.concatenate(samples), bins="fd")
     shares = []
@@ -230,7 +230,7 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
     flags = to_numpy(correct, "correct")
     if flags.dtype.kind == "b":
         flags = flags.astype(np.float64)
-    # Shares are allowed, too: a step may average the correctness of several looks at an example.
+    # Shares are allowed too: an epoch may average the correctness of several predictions of an example.
     is_correct = to_floats(flags, "correct")
     if probabilities.ndim != 2 or probabilities.size == 0:
         raise ValueError(
@@ -252,7 +252,11 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
 
 
 def _check_shares(values: Floats, name: str) -> None:
-    """Check that all values of an (E, N) array are between 0 and 1.
+    """Check that all values of a table are between 0 and 1.
+
+    Args:
+        values: (E, N) a value for each epoch and example.
+        name: Name of the table in the error message.
 
     Raises:
         ValueError: If one is not, or is NaN; the message names its epoch and its example.

@@ -9,25 +9,27 @@ if TYPE_CHECKING:
 
 
 def explain_missing_fisher(context: AuditContext) -> str:
-    """Return why the audited model has no Fisher information; "" if it has.
+    """Explain why Fisher information cannot be computed for the audited model; "" if it can.
 
-    Classifiers have it for their texts, and scorers of choices or label words for their prompts.
+    Classifiers have Fisher information for their texts. Models that score choices or label words have it
+    for their prompts.
 
     Args:
-        context: The audit.
+        context: The audit, with the model as `source`.
     """
     reason = context.why_no_gradients()
     if not reason:
         return ""
-    # A model that is not in this process has no parameters here, and needs no torch to say so.
-    if getattr(context.source, "n_parameters", None) is None:
+    # A model on a server has no parameters here, so torch, which takes seconds to import, is not needed.
+    is_remote = getattr(context.source, "n_parameters", None) is None
+    if is_remote:
         return reason
     from rightreasons.models.gradients.choice_fisher import (
         explain_missing_choice_gradients,
         is_scorer_of_choices,
     )
 
-    # A scorer of choices has gradients of its own kind.
+    # The reason above is about the words of a text. The gradients of choices are computed differently.
     if is_scorer_of_choices(context.scorer):
         return explain_missing_choice_gradients(context.scorer)
     return reason

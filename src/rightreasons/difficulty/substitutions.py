@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,11 +153,11 @@ def substitution_tests(
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        lookups: For each kind, candidates of a word and their source, from
-            `datasets.list_lookups`.
-        options: The words that are replaced, and their replacements.
-        ids: N unique ids. An id and the seed decide what is drawn for a text, whatever the other texts
-            are.
+        lookups: Kind of replacement, such as "synonym" -> function that returns candidates of a word,
+            and their source; from `datasets.list_lookups`.
+        options: How many words are replaced, the mode, and how replacements are sampled.
+        ids: N unique ids. The replacements of a text are sampled by its id and the seed, so they do not
+            depend on the other texts.
         attributions: Integrated gradients of the texts, unit="word". If None, they are computed.
 
     Returns:
@@ -190,7 +190,7 @@ def substitution_tests(
         changes = _draw_changes(text, spans, lookups, options, name)
         usable = [change for change in changes if is_known(change.replacement)]
         n_unknown += len(changes) - len(usable)
-        plans += _plan_attempts(item, usable, lookups, options)
+        plans += _plan_attempts(item, usable, kinds=lookups, options=options)
 
     # The attributions come with the logits of the originals, which are not predicted again.
     original_scores = softmax(np.asarray(attributions.logits, dtype=np.float64))
@@ -226,10 +226,16 @@ def substitution_tests(
 
 
 def make_vocabulary_check(classifier: Classifier) -> Callable[[str], bool]:
-    """Return a predicate whether the vocabulary of a model has a word.
+    """Return a function that checks whether the vocabulary of a classifier contains a word.
 
-    A word is missing if the tokenizer reads a part of it as its unknown token. A tokenizer without such a
-    token knows every word.
+    A word is missing if the tokenizer replaces a part of it by its unknown token. A tokenizer without an
+    unknown token contains every word.
+
+    Args:
+        classifier: The classifier, with its tokenizer.
+
+    Returns:
+        Function of a word that returns whether the vocabulary contains it.
     """
     tokenizer = classifier.tokenizer
     unknown_token = getattr(tokenizer, "unk_token_id", None)
@@ -239,7 +245,7 @@ def make_vocabulary_check(classifier: Classifier) -> Callable[[str], bool]:
     def is_known(word: str) -> bool:
         if unknown_token is None:
             return True
-        # After a space, because a byte-pair tokenizer reads the beginning of a text in another way.
+        # The space is needed, because byte-pair tokenizers split a word at the start of a text differently.
         tokens = tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
         return unknown_token not in tokens
 
@@ -257,13 +263,13 @@ def _draw_changes(
 
     Args:
         text: The text.
-        spans: (first, one past last) character of each chosen word, the most attributed first.
-        lookups: Kind of replacement -> its lookup and the name of its source.
-        options: Options of the tests.
-        item_id: Id of the text, which determines the draws together with the seed.
+        spans: Start and end of each chosen word in `text`, the most attributed word first.
+        lookups: For each kind, such as "synonym": candidates of a word, and the name of their source.
+        options: Options of the tests; `mode`, `n_candidates`, `seed` and `name_pool` are used.
+        item_id: Id of the text. Together with the seed, it determines the sampled replacements.
     """
     is_single = options.mode == "single"
-    # In mode "joint", each word has one replacement of a kind.
+    # In mode "joint", each word has at most one replacement of each kind.
     n_candidates = options.n_candidates if is_single else 1
     changes = draw_substitutions(
         text, spans, lookups, item_id=item_id, seed=options.seed, n_candidates=n_candidates
@@ -278,24 +284,24 @@ def _draw_changes(
 def _plan_attempts(
     item: int,
     changes: Sequence[Substitution],
-    lookups: Mapping[str, Any],
+    kinds: Iterable[str],
     options: SubstitutionOptions,
 ) -> list[_Plan]:
-    """Plan the changed texts of an item.
+    """Plan the changed texts of an item: decide which replacements each of them combines.
 
-    In mode "single", each has one change. In mode "joint", the k-th text of a kind has the first k changes
-    of this kind.
+    In mode "single", each text has one replacement. In mode "joint", the k-th text of a kind has the first
+    k replacements of this kind.
 
     Args:
         item: Row of the item.
-        changes: Its replacements, those of the most attributed words first.
-        lookups: Kinds of replacements, by name.
-        options: Options of the tests.
+        changes: Possible replacements, those of the most attributed words first.
+        kinds: Kinds of replacements, such as "synonym".
+        options: Options of the tests; `mode` and `max_changes` are used.
     """
     if options.mode == "single":
         return [_Plan(item, change.kind, (change,)) for change in changes]
     plans = []
-    for kind in lookups:
+    for kind in kinds:
         kind_changes = [change for change in changes if change.kind == kind]
         # The changes of the most attributed words come first.
         n_changes = min(len(kind_changes), options.max_changes)
@@ -307,10 +313,10 @@ def _plan_attempts(
 def _make_attempt(
     plan: _Plan, item_id: str, text: str, original_scores: Floats, scores: Floats
 ) -> Attempt:
-    """Return an attempt with the predictions before and after it.
+    """Return an attempt with the predictions before and after the change of its text.
 
     Args:
-        plan: Its item and changes.
+        plan: The row of the item, the kind of replacement, and the changes.
         item_id: Id of the item.
         text: The changed text.
         original_scores: (K,) probabilities of the original.
@@ -327,7 +333,7 @@ def _make_attempt(
         flipped=new_class != old_class,
         before=old_class,
         after=new_class,
-        # Both are those of the old class: the fall shows how close an attempt came to a flip.
+        # Both are about the old class: the decrease shows how close an attempt came to a flip.
         confidence_before=float(original_scores[old_class]),
         confidence_after=float(scores[old_class]),
         new_confidence=float(scores[new_class]),
@@ -353,7 +359,11 @@ def _count_needed_words(attempts: Sequence[Attempt], n_items: int) -> tuple[int 
 
 
 def _describe_substitutions(options: SubstitutionOptions) -> str:
-    """Describe in a sentence which words are replaced, and how, for the definition of the result."""
+    """Describe which words are replaced, and how, for the definition of the result.
+
+    Args:
+        options: Options of the tests; `top_k` and `mode` are used.
+    """
     if options.top_k is None:
         words = "with attribution of at least mean + 1 standard deviation"
     else:
@@ -381,14 +391,15 @@ def _choose_words(
             standard deviation over the words of the text.
 
     Returns:
-        (first, one past last) character of each word, by falling attribution. Function words and
-        punctuation are left out. Characters, and not words, because a text may contain a word twice.
+        (start, end) of each word in the text, by falling attribution, without function words and
+        punctuation. A position, unlike the word itself, is unique in the text.
     """
+    # The words of all texts are in flat arrays, one text after another.
     first_word, end_word = attributions.scores.offsets[item : item + 2]
     sizes = np.abs(attributions.scores[item])
     if not len(sizes):
         return []
-    # Equal attributions keep the order of the text.
+    # A stable sort keeps words of equal attribution in the order of the text.
     order = np.argsort(-sizes, kind="stable")
     if top_k is None:
         # The paper does not give its threshold.
@@ -399,7 +410,7 @@ def _choose_words(
     for word in order.tolist():
         if _is_content_word(text[starts[word] : ends[word]]):
             spans.append((starts[word], ends[word]))
-    # The limit applies after function words are left out: otherwise nothing might be left to replace.
+    # The limit applies after function words are excluded. Otherwise no word might be left to replace.
     return spans if top_k is None else spans[:top_k]
 
 

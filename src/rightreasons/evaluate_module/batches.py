@@ -38,15 +38,15 @@ class Batch:
 def check_class_names(
     batches: Sequence[Batch], group: Group, option_names: ClassNames | None
 ) -> None:
-    """Check that all batches, and the options, name the same classes of a group of inputs.
+    """Check that the class names of a group of inputs are the same in all batches and the options.
 
     Args:
         batches: Batches to be joined.
-        group: Inputs that mean the same classes.
-        option_names: Class names in the options; None if they have none.
+        group: Names of inputs that share their classes, such as ("predictions", "references").
+        option_names: Class names in the options. None if there are none.
 
     Raises:
-        ValueError: If names differ, or a table has another number of columns than there are names.
+        ValueError: If names differ, or if a table does not have one column per name.
     """
     distinct_names = set()
     for batch in batches:
@@ -54,14 +54,15 @@ def check_class_names(
             distinct_names.add(batch.class_names[group])
     if option_names is not None:
         distinct_names.add(option_names.names)
-    # Batches are ordered when they are added, so names that differ now come from a later option.
+    # Columns and labels of a batch follow the order of the first batch, when the batch is added. So
+    # if names differ here, the options of `compute` name other classes.
     if len(distinct_names) > 1:
         lists = " and ".join(sorted(map(format_list, distinct_names)))
         raise ValueError(
             f"Expected the same classes in the same order in every batch, but got {lists}."
         )
 
-    # A table without its own names has been read by position.
+    # The columns of a table without names are classes by position, so their number must fit.
     for names in distinct_names:
         for name in group:
             column = batches[0].columns[name]
@@ -74,15 +75,15 @@ def check_class_names(
 
 
 def check_forms(batches: Sequence[Batch], module_name: str) -> None:
-    """Check that each input has the same form in all batches, such as numbers or rows of texts.
+    """Check that each input has the same form in all batches, such as numbers or rows of strings.
 
     Args:
         batches: Batches to be joined.
-        module_name: Name of the module, for errors.
+        module_name: Name of the module, for error messages.
 
     Raises:
-        TypeError: If some batches of an input have booleans and others numbers.
-        ValueError: If the forms differ, or an optional input is in some batches only.
+        TypeError: If an input consists of booleans in some batches, and of numbers in others.
+        ValueError: If the forms differ, or an optional input is missing in only some batches.
     """
     for name in batches[0].columns:
         forms = set()
@@ -97,7 +98,7 @@ def check_forms(batches: Sequence[Batch], module_name: str) -> None:
                 f"Expected one form of `{name}` in every batch of {module_name}, "
                 f"but got {form_names}."
             )
-        # numpy would join them as numbers, and True may mean "correct" where 1 is a label.
+        # numpy would convert booleans to numbers, but True may mean "correct", and 1 a class.
         if len(have_booleans) > 1:
             raise TypeError(
                 f"Expected booleans or numbers in all batches of `{name}`, but got both."
@@ -105,7 +106,14 @@ def check_forms(batches: Sequence[Batch], module_name: str) -> None:
 
 
 def join_batches(batches: Sequence[Batch]) -> dict[str, Any]:
-    """Return the columns of all batches by name; `check_forms` must have accepted them."""
+    """Concatenate the columns of all batches.
+
+    Args:
+        batches: At least one batch; all have passed `check_forms`.
+
+    Returns:
+        Name of each input -> its joined column; None for an optional input that is omitted.
+    """
     joined: dict[str, Any] = {}
     for name, column in batches[0].columns.items():
         # An optional input is missing in all batches if it is missing in the first one.

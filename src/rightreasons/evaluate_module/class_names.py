@@ -87,15 +87,16 @@ def read_label_names(values: Any) -> tuple[str, ...]:
 
 
 def find_class_names(columns: Sequence[ClassColumn]) -> ClassNames | None:
-    """Return the names of the classes that the first ClassLabel, or else the first table, contains.
+    """Find the names of the classes in the first ClassLabel, or else in the first table.
 
     Args:
-        columns: Inputs that mean the same classes.
+        columns: Inputs that share their classes.
 
     Returns:
-        The names; None if no input has any.
+        The names, with the input that they are from. None if no input has names.
     """
-    # The names of a ClassLabel have an order, those of columns often come from a model's output.
+    # A ClassLabel comes first, because it defines the order of the classes. The columns of a table
+    # may have any order.
     for column in columns:
         if column.label_names:
             return ClassNames(column.label_names, column.source)
@@ -106,16 +107,16 @@ def find_class_names(columns: Sequence[ClassColumn]) -> ClassNames | None:
 
 
 def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
-    """Convert the values of inputs to one numbering of the classes, in place.
+    """Convert the values of inputs, in place, so that all of them number the classes in the same way.
 
     Afterwards, column k of a table of scores is class k, and each label is the number of its class.
 
     Args:
-        columns: Inputs that mean the same classes.
-        classes: Names of these classes, in order.
+        columns: Inputs that share their classes. Their `values` are replaced.
+        classes: Names of the classes, in order.
 
     Raises:
-        ValueError: If the names do not match, or a label is none of the classes.
+        ValueError: If the names do not match, or a label is not one of the classes.
     """
     # Tables of scores: reorder their columns.
     for column in columns:
@@ -129,8 +130,8 @@ def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
         if column.label_names and column.label_names != classes.names:
             column.values = _match_class_label(column, classes)
 
-    # Other labels: look up words. The columns of a table come in any order, so that bare numbers
-    # are accepted only if they are headings of columns themselves.
+    # Other labels: look up words. If the names are the headings of a table, their order has no
+    # meaning. Numbers are then looked up as headings too, instead of being used as positions.
     tables = [column for column in columns if column.table_names]
     is_unordered = bool(tables) and classes.source == tables[0].source
     for column in columns:
@@ -142,10 +143,10 @@ def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
 
 
 def _match_class_label(column: ClassColumn, classes: ClassNames) -> NDArray[np.int64]:
-    """Translate the numbers of a ClassLabel to those of the same class names in another order.
+    """Convert the numbers of a ClassLabel, whose names are in another order, to numbers of classes.
 
     Args:
-        column: The input, with the names of its ClassLabel.
+        column: The input; `values` are its N labels, and `label_names` the names of its ClassLabel.
         classes: Names of the classes, in order.
 
     Returns:
@@ -169,15 +170,16 @@ def _number_labels(
 
     Args:
         labels: (N,) words or numbers.
-        name: Name of the input, for errors.
+        name: Name of the input, for error messages.
         classes: Names of the classes, in order.
-        is_heading: Whether the names are headings of columns, whose order means nothing.
+        is_heading: Whether the names are headings of columns, whose order has no meaning. A number
+            is then the class whose name expresses it, such as "LABEL_1".
 
     Returns:
-        (N,) numbers.
+        (N,) numbers of classes.
 
     Raises:
-        ValueError: If a label is missing, or is none of the classes.
+        ValueError: If a label is missing, or is not one of the classes.
     """
     column = resolve_labels(labels, classes.names, source=f"`{name}`", headings=is_heading)
     is_missing = column.ids < 0

@@ -71,7 +71,7 @@ def read_declared_type(feature: Any) -> DeclaredType:
 
 
 def find_form(values: Any) -> Form:
-    """Return whether the items of a column are rows, and whether its values are texts.
+    """Find out whether the items of a column are rows, and whether the values are strings.
 
     Args:
         values: An array or a list that is not empty.
@@ -80,7 +80,7 @@ def find_form(values: Any) -> Form:
         return Form(has_rows=values.ndim > 1, has_texts=False)
     if not _is_row(values[0]):
         return Form(has_rows=False, has_texts=isinstance(values[0], str))
-    # An empty row does not show whether its values are texts.
+    # The first row that is not empty shows the type of the values.
     for row in values:
         if _is_row(row) and len(row):
             return Form(has_rows=True, has_texts=isinstance(row[0], str))
@@ -88,15 +88,17 @@ def find_form(values: Any) -> Form:
 
 
 def parse_column(values: Any, types: Sequence[DeclaredType], name: str) -> Any:
-    """Check and convert the values of an input by that of its declared types that fits their form.
+    """Check the values of an input against its declared types, and convert them.
+
+    An input may have several declared types. The one that fits the form of the values is used.
 
     Args:
         values: An array or a list that is not empty, from `to_array_or_list`.
-        types: Declared types of the input, such as rows of float64 or single int64.
-        name: Name of the input, for errors.
+        types: Declared types of the input, such as rows of float64, or single int64 values.
+        name: Name of the input, for error messages.
 
     Returns:
-        An array of numbers, or a list of texts or rows.
+        An array of numbers, or a list of strings or rows.
 
     Raises:
         TypeError: If a value has another type than declared.
@@ -126,12 +128,12 @@ def concatenate_columns(columns: Sequence[Any]) -> Any:
         An array if all columns are arrays of the same width; otherwise a list of all items.
     """
     if len(columns) == 1:
-        # The usual case, in which nothing is copied.
+        # In the usual case of a single batch, nothing is copied.
         return columns[0]
     are_arrays = all(isinstance(column, np.ndarray) for column in columns)
     if are_arrays and len({column.shape[1:] for column in columns}) == 1:
         return np.concatenate(columns)
-    # Batches of choices may differ in width; their rows are then kept one by one.
+    # If batches differ in their numbers of choices, the result is a list of rows.
     items: list[Any] = []
     for column in columns:
         if isinstance(column, np.ndarray):
@@ -149,16 +151,16 @@ def _select_dtype(dtypes: Sequence[str], form: Form, value: Any) -> str:
 
     Args:
         dtypes: Declared types: "float64", "int64", "bool" or "string"; at least one.
-        form: Form of the input, which says whether its values are texts.
+        form: Form of the input; `has_texts` is whether its values are strings.
         value: First value or row of the input.
     """
-    # True and 1 are equal, but one says "correct" and the other names a class.
+    # In Python, True equals 1. But True means "correct", while 1 may be a class.
     if "bool" in dtypes and isinstance(value, (bool, np.bool_)):
         return "bool"
     for dtype in dtypes:
         if (dtype == "string") == form.has_texts:
             return dtype
-    # No type fits: parsing by the first one raises an error that names the value.
+    # If no type fits, parsing by the first one raises an error that names the value.
     return dtypes[0]
 
 
@@ -168,10 +170,10 @@ def _parse_rows(values: Any, dtype: str, name: str) -> Any:
     Args:
         values: N rows: an array or a list.
         dtype: Declared type of the values: "float64" for scores, "string" for tokens, or "int64".
-        name: Name of the input, for errors.
+        name: Name of the input, for error messages.
 
     Returns:
-        An array, or a list of rows if their lengths differ or they are texts.
+        An array, or a list of rows if their lengths differ or they consist of strings.
     """
     if dtype == "float64":
         return _parse_scores(values, name)
@@ -195,7 +197,7 @@ def _parse_scores(values: Any, name: str) -> Any:
         values: An array or a list of rows of numbers.
         name: Name of the input, for errors.
     """
-    # An array keeps its type, whose precision the kernel needs to know.
+    # An array keeps its type, because the kernel may need to know its precision.
     is_table = isinstance(values, np.ndarray) and values.ndim == 2
     if is_table and values.dtype.kind in "fiu":
         return values
@@ -215,23 +217,23 @@ def _parse_items(values: Any, dtype: str, name: str) -> Any:
     Args:
         values: N values: an array or a list.
         dtype: Declared type: "int64" for labels, "string", "bool" or "float64".
-        name: Name of the input, for errors.
+        name: Name of the input, for error messages.
 
     Returns:
-        (N,) array, or a list of texts. Whole numbers that are declared as "float64" stay integers.
+        (N,) array, or a list of strings. Whole numbers are not converted to "float64".
     """
     if dtype == "int64":
         array = stack_items(values, name)
         if array.dtype.kind == "i" and array.ndim == 1:
             return array.astype(np.int64, copy=False)
-        # The check raises the error, which names the first item of the list that is no label.
+        # The check raises an error that names the first item that is not a label.
         return check_labels(values, name=name, minimum=None)
     if dtype == "string":
         return check_texts(values, name, allow_empty=True)
     if dtype == "bool":
         return check_flags(values, name)
     numbers = stack_items(values, name)
-    # Whole numbers may be predicted classes, which the kernel recognizes by their type.
+    # Whole numbers may be predicted classes, which kernels recognize by their type and refuse.
     if numbers.dtype.kind in "iu":
         return numbers
     return check_vector(numbers, name)

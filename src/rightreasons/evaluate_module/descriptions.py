@@ -51,7 +51,7 @@ def describe_options(text: str, *kernels: Callable[..., Any], without: Sequence[
         >>> describe_options("Args:\n    values: N values.\n", kernel)
         'Args:\n    values: N values.\n    scale: The factor. Default: 2.0.\n'
     """
-    # The module's own words have precedence: its input may mean more than that of the kernel.
+    # Entries that the module itself describes are kept.
     described_names = {*parse_argument_help(text), *without}
     entries = ""
     for kernel in kernels:
@@ -60,7 +60,7 @@ def describe_options(text: str, *kernels: Callable[..., Any], without: Sequence[
             if option.name not in described_names:
                 described_names.add(option.name)
                 entries += _format_entry(option, help_texts.get(option.name, ""))
-    # Options follow the inputs, at the end of the section.
+    # The entries of the options are added at the end of the section `Args`.
     arguments, returns, remainder = text.partition("\nReturns:\n")
     return arguments + entries + returns + remainder
 
@@ -68,8 +68,11 @@ def describe_options(text: str, *kernels: Callable[..., Any], without: Sequence[
 def parse_argument_help(docstring: str) -> dict[str, str]:
     r"""Parse the section `Args` of a Google-style docstring.
 
+    Args:
+        docstring: The docstring.
+
     Returns:
-        Name of each argument -> its description in one line; empty without such a section.
+        Name of each argument -> its description in one line. Empty if there is no such section.
 
     Example:
         >>> parse_argument_help("Args:\n    n_bins: How many;\n        default 15.\nReturns:\n    x: y")
@@ -90,11 +93,11 @@ def _format_entry(option: inspect.Parameter, help_text: str) -> str:
     """Format the entry of an option for the section `Args` of a docstring.
 
     Args:
-        option: The option, with its default, which is added unless the text states it.
+        option: Name and default of the option. The default is added unless `help_text` states it.
         help_text: Description of the option in one line.
 
     Returns:
-        Wrapped and indented lines: "    n_bins: Number of bins. Default: 15.".
+        Wrapped and indented lines, such as "    n_bins: Number of bins. Default: 15.".
     """
     if option.name == "confidence_level" and option.default is None:
         help_text = _OPTIONAL_LEVEL

@@ -17,8 +17,8 @@ _USUAL_INPUTS = ("predictions", "references")
 
 @functools.cache
 def repair_host() -> None:
-    """Let `evaluate.combine` and `evaluate.evaluator` work with the modules of this package."""
-    # Imported late, because the import takes seconds.
+    """Patch `evaluate`, so that `combine` and `evaluator` work with the modules of this package."""
+    # Imported here, because the import takes seconds.
     from evaluate.evaluator import base
     from evaluate.module import CombinedEvaluations
 
@@ -26,10 +26,11 @@ def repair_host() -> None:
     CombinedEvaluations.add_batch = _pass_optional_inputs(CombinedEvaluations.add_batch)
     CombinedEvaluations.compute = _compute_with_own_arguments
 
-    # Without transformers, the module has no such name, and no evaluator.
+    # If transformers is not installed, the module does not import it, and there is no evaluator.
     transformers = getattr(base, "transformers", None)
     if transformers is not None and not hasattr(transformers, "TFPreTrainedModel"):
-        # The package itself is left alone: others ask it whether it supports TensorFlow.
+        # Only the name in this module is replaced. A change of the package transformers itself would
+        # make other libraries believe that it supports TensorFlow.
         base.transformers = _TransformersWithTensorFlow(transformers)
 
 
@@ -48,12 +49,16 @@ class _TransformersWithTensorFlow(types.ModuleType):
 
 
 def _pass_optional_inputs(method: Any) -> Any:
-    """Wrap a method of `evaluate.CombinedEvaluations`: pass None for omitted optional inputs.
+    """Wrap a method of `evaluate.CombinedEvaluations`, so that it passes None for omitted inputs.
 
-    Without this, a combination refuses to leave out an input that one of its modules declares.
+    Otherwise, a combination requires every input that one of its modules declares, even optional
+    ones.
 
     Args:
         method: `add` or `add_batch` of `CombinedEvaluations`.
+
+    Returns:
+        A method with the same arguments.
     """
 
     @functools.wraps(method)
@@ -70,10 +75,10 @@ def _pass_optional_inputs(method: Any) -> Any:
 def _compute_with_own_arguments(
     self: Any, predictions: Any = None, references: Any = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Compute each module of a combination with those inputs and options that it has.
+    """Compute each module of a combination from only those arguments that the module declares.
 
-    It replaces `CombinedEvaluations.compute`, which passes all arguments to all modules. An
-    argument that no module has is still passed to all of them, so that a misspelled name is an
+    This function replaces `CombinedEvaluations.compute`, which passes all arguments to all modules.
+    An argument that no module declares is passed to all of them, so that a misspelled name raises an
     error.
 
     Args:

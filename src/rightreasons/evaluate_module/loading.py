@@ -21,7 +21,7 @@ def available_modules() -> dict[str, str]:
     """List the evaluate modules of this package.
 
     Returns:
-        Each module's name with its type, "metric" or "measurement", by name.
+        Name of each module -> its type, "metric" or "measurement", in alphabetical order.
 
     Example:
         >>> available_modules()["ece"]
@@ -30,7 +30,7 @@ def available_modules() -> dict[str, str]:
     types = {}
     for module_type, folder in MODULE_FOLDERS.items():
         for path in _get_root().joinpath(folder).glob("*/"):
-            # A module has a source of its own name; other folders, such as __pycache__, do not.
+            # The folder of a module has a file of the same name, unlike __pycache__.
             if path.joinpath(f"{path.name}.py").is_file():
                 types[path.name] = module_type
     return dict(sorted(types.items()))

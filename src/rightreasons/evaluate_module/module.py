@@ -85,7 +85,7 @@ class KernelModule:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
-        # The features are known only after the host is initialized.
+        # The host class sets the features, which declare the types of the inputs.
         self._declared_types = self._read_declared_types()
         repair_host()
 
@@ -98,9 +98,9 @@ class KernelModule:
         return [parameter.name for parameter in list_keyword_parameters(cls._compute)]
 
     def compute(self, **kwargs: Any) -> dict[str, Any]:
-        """Compute the result for the items added before and the inputs of this call.
+        """Compute the result for all batches that were added, and the inputs of this call.
 
-        All items are forgotten afterwards, even if no result could be computed from them.
+        Afterwards, the batches are discarded, even if computing the result failed.
 
         Args:
             **kwargs: Inputs and options of the module by name.
@@ -111,20 +111,26 @@ class KernelModule:
         inputs, options = self._split_arguments(kwargs)
         options = self._complete_options(options)
         batches = list(self._batches)
-        # Without inputs, the items added before are enough.
+        # Inputs are required only if no batch was added.
         if inputs or not batches:
             batches.append(self._parse_batch(inputs, options))
-        # From here on errors concern the items, which a repeated call must not see again.
+        # Further errors are due to the items, so the batches are discarded before a repeated call.
         self._batches = []
         self._check_batches(batches, options)
         return dict(self._compute(**join_batches(batches), **options))
 
     def add_batch(self, **kwargs: Any) -> None:
-        """Add the inputs of some items. A batch that is refused changes nothing."""
+        """Check the inputs of some items, and add them to the batches for `compute`.
+
+        If a check fails, the batches are not changed.
+
+        Args:
+            **kwargs: Columns of the inputs by name.
+        """
         inputs, unknown = self._split_arguments(kwargs)
         check_options(unknown, self._feature_names(), f"{self.name}.add_batch")
         batch = self._parse_batch(inputs, self.options)
-        # All batches before have the form of the first one.
+        # Comparing with the first batch is enough, because all earlier batches agree with it.
         self._check_batches([*self._batches[:1], batch], self.options)
         # The caller may reuse its arrays and lists for the next batch.
         self._batches.append(copy.deepcopy(batch))
@@ -181,23 +187,26 @@ class KernelModule:
                 inputs[name] = kwargs[name]
         options = {}
         for name, value in kwargs.items():
-            # `evaluate.combine` passes these two to every module, None if they were not given.
+            # `evaluate.combine` passes these two names to every module, even with the value None.
             is_unused = name in ("predictions", "references") and value is None
             if name not in names and not is_unused:
                 options[name] = value
         return inputs, options
 
     def _complete_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Add the options of `load` to those of `compute`, which have precedence; check flags.
+        """Join the options of `load` and of `compute`; the latter have precedence.
+
+        Args:
+            options: Options of the call of `compute` by name.
 
         Raises:
             ValueError: If an option is unknown.
-            OptionTypeError: If an option is a flag, but its value is not.
+            OptionTypeError: If an option is a flag, but its value is not a boolean.
         """
         check_options(options, self.option_names(), f"{self.name}.compute")
         completed = {**self.options, **options}
         parameters = inspect.signature(self._compute).parameters
-        # Modules have their own flags; all other options are checked by the kernel.
+        # Kernels check their own options. Flags are declared by modules, so they are checked here.
         for name, value in completed.items():
             if isinstance(parameters[name].default, bool):
                 completed[name] = check_bool(value, name)
@@ -218,7 +227,8 @@ class KernelModule:
         for name, value in inputs.items():
             values[name] = self._convert(name, value)
 
-        # Names of classes become numbers first, because declared types have no names.
+        # Names of classes are converted to numbers before the declared types are checked, which are
+        # types of numbers.
         class_names = {}
         for group in self.CLASS_GROUPS:
             columns = []
@@ -238,20 +248,20 @@ class KernelModule:
         return Batch({**omitted, **values}, class_names)
 
     def _check_present(self, inputs: Mapping[str, Any]) -> None:
-        """Check that all required inputs are given; at least one if all are optional.
+        """Check that no required input is missing, and that there is at least one input.
 
         Args:
-            inputs: The inputs that are given, by name.
+            inputs: The inputs of the call by name.
 
         Raises:
-            ValueError: If an input is missing.
+            ValueError: If a required input is missing, or there are no inputs.
         """
         missing = []
         for name in self._feature_names():
             if name not in inputs and name not in self.OPTIONAL_INPUTS:
                 missing.append(f"`{name}`")
         if missing or not inputs:
-            # If all inputs are optional, any of them would do.
+            # If all inputs are optional, the message lists all of them.
             expected = missing or [f"`{name}`" for name in self._feature_names()]
             given = ", ".join(f"`{name}`" for name in inputs) or "nothing"
             raise ValueError(f"Expected {' and '.join(expected)} in {self.name}, but got {given}.")
@@ -298,25 +308,27 @@ class KernelModule:
     def _match_class_names(
         self, group: Group, columns: Sequence[ClassColumn], options: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Convert the inputs of a group to one numbering of the classes, in place.
+        """Convert the inputs of a group, in place, so that all of them number the classes alike.
+
+        The names of the classes are those in the options, in an earlier batch, or in the inputs, in
+        this order.
 
         Args:
             group: Names of inputs that share their classes.
-            columns: Those of the inputs that are present.
+            columns: The inputs of the group that are present. Their `values` are replaced.
             options: Options of the module, which may name the classes.
 
         Returns:
-            Names of the classes in order; empty if nothing names them, and none is needed.
+            Names of the classes in order. Empty if there are no names, and the labels are numbers.
 
         Raises:
-            TypeError: If labels are words, and nothing names the classes.
+            TypeError: If labels are words, and there are no names of classes.
         """
         words = [column for column in columns if column.has_words]
         input_names = find_class_names(columns)
         if input_names is None and not words:
             return ()
 
-        # Names in options decide; later batches follow the order of the first one.
         classes = self.read_class_names(options, input_names)
         if classes is None:
             classes = self._get_earlier_names(group) or input_names
@@ -333,7 +345,11 @@ class KernelModule:
         return None
 
     def _describe_unnamed_words(self, column: ClassColumn) -> TypeError:
-        """Return the error for labels that are words if nothing names the classes in order."""
+        """Return the error for labels that are words, although there are no names of classes.
+
+        Args:
+            column: The input with the labels.
+        """
         remedy = "scores in columns with the names of the classes"
         if "label_names" in self.option_names():
             remedy = f"`label_names`, or {remedy}"

@@ -29,9 +29,9 @@ def kernel_options(
     None, which is allowed only if the kernel's default is None (no interval).
 
     Args:
-        *kernels: Functions whose options are taken.
-        without: Options that the module does not offer. A parameter that `_compute` declares itself
-            is not repeated either.
+        *kernels: Functions whose keyword-only parameters become options of the module.
+        without: Options of the kernels that the module does not have. Parameters that `_compute`
+            declares itself are not repeated either.
 
     Returns:
         A decorator for `def _compute(self, inputs, *, own_option=..., **options)`. The signature of
@@ -50,12 +50,16 @@ def kernel_options(
     """
 
     def decorate(compute: Any) -> Any:
-        """Return `compute` with the options of the kernels as keywords of its own."""
+        """Return a wrapper of `compute` whose keywords include the options of the kernels.
+
+        Args:
+            compute: Method `_compute` of a module.
+        """
         signature = inspect.signature(compute)
         declared = []
         excluded = set(without)
         for parameter in signature.parameters.values():
-            # `**options` is the place of the kernels' options, everything else stays.
+            # The options of the kernels replace `**options`; other parameters are kept.
             if parameter.kind is not parameter.VAR_KEYWORD:
                 declared.append(parameter)
                 excluded.add(parameter.name)
@@ -65,16 +69,17 @@ def kernel_options(
 
         @functools.wraps(compute)
         def compute_with_options(self: Any, *inputs: Any, **values: Any) -> Any:
-            """Compute with the defaults of all options that are not given."""
+            """Add the defaults of missing options, and convert them for `compute`."""
             arguments = {**defaults, **values}
             if resampling is not None:
                 arguments["resampling"] = _make_resampling(arguments, resampling)
-                # A kernel may also have a parameter `seed`, which it gets under that name.
+                # The options that the resampling was made from are removed, but only those that are
+                # not parameters of a kernel themselves.
                 replaced_names = _list_replaced_options(kernels)
                 for name in replaced_names & set(options):
                     del arguments[name]
             if named_classes in kernels:
-                # `KernelModule` has matched the classes before; kernels see only their numbers.
+                # `KernelModule` has used the names already. Kernels only get numbers of classes.
                 del arguments["label_names"]
             return compute(self, *inputs, **arguments)
 
@@ -128,8 +133,11 @@ def list_keyword_parameters(function: Callable[..., Any]) -> list[inspect.Parame
 def list_flat_options(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
     """List the options that a module has for a kernel.
 
-    These are the kernel's keyword-only parameters, with three plain ones (`confidence_level`,
-    `n_resamples` and `seed`) in place of `resampling`.
+    These are the keyword-only parameters of the kernel. `confidence_level`, `n_resamples` and `seed`
+    replace `resampling`.
+
+    Args:
+        kernel: The function that computes the result of the module.
     """
     options = []
     for parameter in list_keyword_parameters(kernel):
@@ -170,10 +178,10 @@ def _find_resampling(kernels: Sequence[Callable[..., Any]]) -> inspect.Parameter
 
 
 def _flatten_resampling(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """Return the three plain parameters of a module that replace a kernel's `resampling`.
+    """Return the parameters `confidence_level`, `n_resamples` and `seed` in place of `resampling`.
 
     Args:
-        parameter: Parameter `resampling` of a kernel, whose default they take apart.
+        parameter: Parameter `resampling` of a kernel. Its default determines the three defaults.
     """
     default = parameter.default or Resampling()
     # A kernel whose default is None computes no interval unless a level is given.
@@ -191,16 +199,16 @@ def _make_resampling(
     """Make the `Resampling` of a kernel from the flat options of a module.
 
     Args:
-        arguments: Values of the module's options. An option of `RESAMPLING_OPTIONS` that the module
-            does not offer is missing; the default of the kernel then applies.
+        arguments: Values of the module's options. Missing options of `RESAMPLING_OPTIONS` have the
+            default of the kernel.
         parameter: Parameter `resampling` of the kernel.
 
     Returns:
-        The resampling. None, for no interval, if the kernel's default is None and so is the level.
+        The resampling. If the kernel's default is None and so is the level, it is None, for no
+        interval.
     """
     default = parameter.default or Resampling()
     default_level = None if parameter.default is None else default.level
-    # By name, because any of the three may be missing.
     level = arguments.get("confidence_level", default_level)
     n_resamples = arguments.get("n_resamples", default.resamples)
     seed = arguments.get("seed", default.seed)

@@ -19,14 +19,14 @@ TO_LOG = (
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
     """Return the command that repeats one question of an audit, with further options.
 
-    Example: "rightreasons audit MODEL DATASET --questions cues --cues-k 8". If the model or the data
-    are objects, which no command can name, the result is a call in Python.
+    An example is "rightreasons audit MODEL DATASET --questions cues --cues-k 8". If the model or the
+    data is an object in memory, which a command cannot name, the result is a call in Python.
 
     Args:
-        context: The audit.
-        question: The question.
-        all_items: Whether to leave out the limit of the audit.
-        **options: Options of the question.
+        context: The audit; `command` is its command, or "".
+        question: Name of the question.
+        all_items: Whether to remove the limit on the number of items.
+        **options: Options of the question, as strings of the command line.
     """
     if not context.command:
         return _call_audit(context, question, options)
@@ -42,14 +42,14 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
 
 
 def _call_audit(context: Any, question: str, options: dict[str, str]) -> str:
-    """Return the call in Python that asks one question about objects in memory.
+    """Return the call in Python that asks one question about a model and data in memory.
 
-    Example: "rightreasons.audit(model, data, questions=['cues'], options={'cues': {'k': 8}})".
+    An example is "rightreasons.audit(model, data, questions=['cues'], options={'cues': {'k': 8}})".
 
     Args:
-        context: The audit.
-        question: The question.
-        options: Options of the question, as the command line takes them.
+        context: The audit. If it has stored predictions, the call has a table instead of a model.
+        question: Name of the question.
+        options: Options of the question, as strings of the command line.
     """
     arguments = ["model, data"]
     if context.stored:
@@ -57,7 +57,7 @@ def _call_audit(context: Any, question: str, options: dict[str, str]) -> str:
     arguments.append(f"questions={[question]}")
     values: dict[str, int | list[str]] = {}
     for name, value in options.items():
-        # A text of the command line is a number or a list in Python.
+        # Convert the string of the command line to a number or to a list of names.
         if value.isdigit():
             values[name] = int(value)
         else:
@@ -69,21 +69,24 @@ def _call_audit(context: Any, question: str, options: dict[str, str]) -> str:
 
 
 def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
-    """Return advice to repair what decides, with the command or the call that does it.
+    """Add a command or a call in Python to the advice to retrain the model without shortcuts.
 
     Args:
-        context: The audit. If its model is an object, which no command can name, the advice ends in
-            a call in Python.
+        context: The audit. If its model is an object in memory, which a command cannot name, the
+            advice ends with a call in Python.
         report: Folder of the report.
-        words: Words that are no reasons.
+        words: Words that should not decide predictions.
         text: The advice.
+
+    Returns:
+        The advice with the command at its end, in backticks.
     """
-    # A command can name neither a model nor a table that is in memory.
+    # A command cannot name a model or a table in memory.
     if not context.command:
         not_reasons = list(words)
         call = f"rightreasons.repair({report!r}, train, model, not_reasons={not_reasons})"
         return _add_line(text, call)
-    # Without a file of training texts there is no set to edit: the name is to be filled in.
+    # If the audit had no training texts, the user has to replace "train.csv" by a file.
     train = context.settings.train or "train.csv"
     command = ["rightreasons", "repair", report, "--train", train]
     command += ["--not-reasons", ",".join(words)]
@@ -99,6 +102,7 @@ def debias(context: Any, text: str) -> str:
     """
     # The command takes the model, the data and their options as the audit does.
     command = shlex.split(context.command)
+    # The first two words of the command are "rightreasons audit".
     command[1] = "debias"
     # There are no earlier tests of a correction.
     _drop_option(command, "--after")
@@ -106,17 +110,19 @@ def debias(context: Any, text: str) -> str:
 
 
 def mirror(context: Any, text: str) -> str:
-    """Return advice to balance the choices of the audited items, with the command that begins it.
+    """Add the first command to the advice to balance the choices of the audited items.
 
     Args:
-        context: The audit. If its data is an object, which no command can name, the command has
-            DATA for the user to replace.
+        context: The audit. If its data is an object in memory, which a command cannot name, the
+            command contains DATA, which the user has to replace.
         text: The advice.
+
+    Returns:
+        The advice with the command at its end, in backticks.
     """
     command = ["rightreasons", "data", "mirror", "write"]
     if context.command:
-        # The options of the audit that say which rows and columns are read are those of the
-        # command as well.
+        # The command reads the same rows and columns as the audit, so it gets the same options.
         changes = context.settings.get_changes()
         source_options = {}
         for name in SourceOptions.list_names():

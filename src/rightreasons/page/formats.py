@@ -84,7 +84,11 @@ def _write_small(value: float, *, is_tiny: bool) -> str:
 
 
 def number(value: float | None, unit: str = "fraction") -> str:
-    """Write a figure of a unit; a dash if there is none.
+    """Format a figure according to its unit; a dash if there is no figure.
+
+    Args:
+        value: The figure.
+        unit: "fraction" (written in percent), "count" (without decimals), "nats" or "ratio".
 
     Example:
         >>> number(0.5), number(0.25, "nats"), number(1200, "count"), number(None)
@@ -100,7 +104,11 @@ def number(value: float | None, unit: str = "fraction") -> str:
 
 
 def format_estimate(estimate: Estimate, unit: str = "fraction") -> str:
-    """Write a figure with its interval.
+    """Format a figure with its interval, if it has one.
+
+    Args:
+        estimate: The figure and its interval.
+        unit: Unit of the figure, as in `number`.
 
     Example:
         >>> format_estimate(Estimate(0.5, 0.4, 0.6)), format_estimate(Estimate(0.25, 0.1, 0.4), "nats")
@@ -111,7 +119,7 @@ def format_estimate(estimate: Estimate, unit: str = "fraction") -> str:
     text = number(estimate.value, unit)
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return text
-    # The unit stands once, with the figure.
+    # The sign "%" is written only after the figure itself.
     low = number(estimate.low, unit).removesuffix("%")
     high = number(estimate.high, unit).removesuffix("%")
     return f"{text} [{low}, {high}]"
@@ -143,7 +151,11 @@ def p_equals(value: float) -> str:
 
 
 def cell(value: Cell, column: Column) -> str:
-    """Write a cell of a table.
+    """Format a cell of a table according to its type and the kind of its column.
+
+    Args:
+        value: A number, a string, an estimate with its interval, or None for an empty cell.
+        column: The column; its kind is "text", "share", "count", "p_value" or "number".
 
     Example:
         >>> share, count = Column("rate", "Rate", "share"), Column("n", "Items", "count")
@@ -159,7 +171,7 @@ def cell(value: Cell, column: Column) -> str:
         return format_estimate(value.estimate, value.unit)
     if isinstance(value, Estimate):
         return format_estimate(value, unit)
-    # A column of numbers may have a word instead of one.
+    # A column of numbers may contain a word, such as "none".
     if column.kind == "text" or isinstance(value, str):
         return str(value)
     if column.kind == "p_value":
@@ -168,11 +180,11 @@ def cell(value: Cell, column: Column) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) -> list[str]:
-    """Write rows of texts as lines with columns.
+    """Format rows of cells as lines of text, with aligned columns.
 
     Args:
-        rows: The rows.
-        texts: Columns that are aligned to the left; figures are aligned to the right.
+        rows: The rows, all of one length.
+        texts: Indices of the columns that are aligned to the left; others are aligned to the right.
 
     Example:
         >>> align_columns([("model", "correct"), ("a", "5%")])
@@ -186,7 +198,7 @@ def align_columns(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) 
         else:
             padded = [text.rjust(width) for text in cells]
         columns.append(padded)
-    # Nobody sees spaces at the end of a line, but a comparison of two outputs does.
+    # Invisible spaces at the end of a line would make outputs differ.
     return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
 
@@ -201,9 +213,13 @@ def level_percent(level: float) -> str:
 
 
 def short_name(model: str) -> str:
-    """Shorten the path of a model or of data to what distinguishes it from others.
+    """Shorten the path of a model or of data to a name for a report.
 
-    The path may be one of another machine. A hub id stays whole.
+    The name is the last part of the path, or the last two parts if the last one is a common word such
+    as "best". A hub id is not shortened.
+
+    Args:
+        model: A path, perhaps of another computer, or a hub id.
 
     Example:
         >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone")
@@ -219,7 +235,7 @@ def short_name(model: str) -> str:
     elif not path.is_absolute():
         # A relative path that does not exist here is a hub id.
         return model
-    # Many folders are called "best" or "checkpoint-500", so that the folder above is named, too.
+    # Many folders are called "best" or "checkpoint-500", so the name of the parent is added.
     is_plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
     if is_plain:
         return "/".join(path.parts[-2:])
@@ -254,13 +270,15 @@ def describe_selection(n_shown: int, n_all: int, noun: str, order: str) -> str:
 def describe_unscored_items(
     noun: str, n_scored: int, left_out: Sequence[tuple[str, str]], n_max: int = 3
 ) -> tuple[str, ...]:
-    """Return one sentence about the items that the model could not score; none if it scored all.
+    """Return a sentence about the items that the model could not score, as a tuple.
+
+    The tuple is empty if all items have scores.
 
     Args:
-        noun: What an item is.
+        noun: Noun for an item, such as "item" or "text".
         n_scored: Number of items with scores.
-        left_out: (id, reason) of the others.
-        n_max: Maximum number of items that are named.
+        left_out: (id, reason) of each item without scores.
+        n_max: Maximum number of items that are listed with their reasons.
 
     Example:
         >>> describe_unscored_items("item", 9, [("7", "it is NaN.")])

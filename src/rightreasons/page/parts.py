@@ -46,8 +46,13 @@ class Headline(Result):
     no_interval: str = ""
 
     def __post_init__(self) -> None:
-        # A figure that a reader cannot recompute or judge is not published.
-        """Raise a ValueError for a figure that a reader can neither recompute nor judge."""
+        """Check that a reader can recompute and judge the figure.
+
+        Raises:
+            ValueError: If the definition or the source is empty, or if the figure has neither an
+                interval nor the reason why it has none.
+        """
+        # The source is the paper with the definition, or "Counted".
         is_defined = self.definition and self.source
         is_judgeable = self.estimate.has_interval or self.no_interval
         if not (is_defined and is_judgeable):
@@ -78,7 +83,7 @@ class Headline(Result):
             no_interval: Reason for a missing interval. If it is "", the method of the estimate is
                 the reason.
         """
-        # An estimate without an interval often has the reason in place of a method.
+        # If an estimate has no interval, its `method` is usually the reason.
         reason = no_interval
         if not estimate.has_interval and not reason:
             reason = estimate.method or "undefined for these items, so without interval"

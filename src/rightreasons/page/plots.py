@@ -12,6 +12,7 @@ import functools
 import json
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,20 +70,20 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The picture as SVG for a page: it scales with its column, and has the page's colors."""
-        # A fixed size becomes the largest one, up to which the drawing fills its column.
+        """The picture as SVG for a page, which scales with its column and has the colors of the page."""
+        # Replace the fixed size by a maximum width, up to which the drawing fills its column.
         svg = re.sub(
             r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"',
-            r'\1 style="max-width:\2px"',
+            r'\1 style="--natural-width:\2px;max-width:\2px"',
             self._svg,
             count=1,
         )
-        # A browser shows the title of a mark while the pointer rests on it, but no aria-label.
+        # Copy the aria-label of each mark to a title, which browsers show under the pointer.
         svg = re.sub(
             r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg
         )
         svg = self._rename_ids(svg)
-        # The variables of the page change with its light or dark mode.
+        # Replace colors by variables of the page, which differ between its light and dark mode.
         for name, color in PALETTE.items():
             svg = svg.replace(color, f"var(--plot-{name})")
         return svg
@@ -95,10 +96,13 @@ class Drawing:
         return _draw_svg(json.dumps(spec, default=float))
 
     def _rename_ids(self, svg: str) -> str:
-        """Return an SVG with ids that depend on nothing but the key of the picture.
+        """Return an SVG with ids made from the key of the picture, such as "reliability-3".
 
-        vl-convert numbers ids from drawing to drawing, so that they would depend on what was drawn
-        before. Ids must also be unique on a page with several pictures.
+        vl-convert numbers the ids of all drawings of a process, so they would depend on earlier
+        drawings. The key also makes ids unique on a page with several pictures.
+
+        Args:
+            svg: The SVG.
         """
         prefix = self.key.replace("_", "-")
         new_id_by_id = {}
@@ -130,10 +134,10 @@ def layer(
     """Return a layer of a Vega-Lite specification: a mark per row, or a line through the rows.
 
     Args:
-        mark: Type of the marks, or their type and their look.
-        rows: Field -> value of each mark. A number that is NaN or infinite is missing, as None is. A
-            field `note` is shown while the pointer rests on the mark.
-        **encoding: Channel -> field, or the result of `axis`.
+        mark: Type of the marks, such as "bar", or a mapping with the type and other properties.
+        rows: Field -> value of each mark. NaN and infinite numbers count as missing, like None. The
+            field `note` is shown while the pointer is over the mark.
+        **encoding: Channel, such as x -> name of a field, or the result of `axis`.
 
     Returns:
         `{"data": {"values": [...]}, "mark": {"type": ...}, "encoding": {"x": {"field": ...}}}`.
@@ -145,7 +149,7 @@ def layer(
     look: dict[str, Any] = {"type": mark}
     if not isinstance(mark, str):
         look = dict(mark)
-    # Vega writes the description of a mark into its aria-label, from which the page makes a title.
+    # Vega writes the description of a mark to its aria-label, which `Drawing.svg` copies to a title.
     has_notes = any("note" in row for row in values)
     if has_notes:
         look["aria"] = True
@@ -174,26 +178,26 @@ def axis(
     scale: Mapping[str, Any] | None = None,
     **look: Any,
 ) -> dict[str, Any]:
-    """Return a channel of Vega-Lite that shows numbers of a field along an axis.
+    """Return a channel of Vega-Lite that places marks along an axis by the numbers of a field.
 
     Args:
-        field: The field.
-        title: Title of the axis. If None, other layers decide.
-        percent: Whether the numbers are written in percent.
-        domain: Ends of the axis. If None, those of the data.
-        scale: Further properties of the scale, such as its type.
-        **look: Further properties of the axis.
+        field: Name of the field.
+        title: Title of the axis. If None, the title of another layer is used.
+        percent: Whether the numbers at the axis are written in percent.
+        domain: Smallest and largest number of the axis. If None, they follow from the data.
+        scale: Further properties of the scale, such as {"type": "log"}.
+        **look: Further properties of the axis, such as labels=False.
     """
     channel: dict[str, Any] = {"field": field, "type": "quantitative"}
     if title is not None:
         channel["title"] = title
     scale_properties: dict[str, Any] = {}
     if domain is not None:
-        # Vega would extend the axis to round numbers.
+        # Without `nice`, Vega does not extend the axis to round numbers.
         scale_properties = {"domain": list(domain), "nice": False}
     if scale is not None:
         scale_properties.update(scale)
-    # Even empty properties would replace those of other layers on the same axis.
+    # Empty properties are omitted, because they would replace those of other layers.
     if scale_properties:
         channel["scale"] = scale_properties
     if percent:
@@ -204,9 +208,9 @@ def axis(
 
 
 def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, Any]:
-    """Return the color of a layer as a channel of Vega-Lite, with a legend of all series.
+    """Return the color channel of a layer for Vega-Lite, with a legend of all series.
 
-    Each layer of a picture has the same scale of colors, so that they share one legend.
+    All layers of a picture have the same scale of colors, so that they share one legend.
 
     Args:
         name: Name of the series of the layer.
@@ -243,9 +247,12 @@ def accuracy_layers(
     Args:
         bins: Bins of confidence that contain items, with `lower`, `upper`, `confidence` and
             `accuracy`.
-        intervals: Intervals of their accuracies; None for a bin without.
-        colors: Name of a series -> its color; that of the bars is called "accuracy".
+        intervals: Interval of the accuracy of each bin, or None.
+        colors: Name of each series -> name of its color. The series of the bars is "accuracy".
         ylabel: Title of the vertical axis.
+
+    Returns:
+        The four layers. The horizontal axis has no labels, for a diagram with a second panel below.
     """
     bars = []
     whiskers = []
@@ -330,11 +337,11 @@ def reliability_diagram(
 
     Args:
         key: Key of the picture.
-        bins: M bins; empty ones are left blank.
-        intervals: M intervals of their accuracies; None for empty bins.
-        bars: M lower and upper ends of the accuracy of a calibrated model; None for empty bins, and
-            for all if nothing was simulated.
-        level: How often a calibrated model is between them.
+        bins: M bins of confidence. Empty bins have no bar.
+        intervals: Interval of the accuracy of each bin; None for an empty bin.
+        bars: (low, high) range of the accuracy of a calibrated model in each bin. None for an empty
+            bin, and for all bins if a calibrated model was not simulated.
+        level: Probability with which the accuracy of a calibrated model is in the range.
     """
     full_bins = []
     full_intervals = []
@@ -349,16 +356,16 @@ def reliability_diagram(
             bands.append({"sure": row.confidence, "low": low, "high": high})
     band_name = f"if calibrated, {level_percent(level)}"
     colors = {"accuracy": "blue-soft"}
-    # A series that is not drawn is not in the legend.
+    # Only series that are drawn are in the legend.
     if bands:
         colors[band_name] = "band"
     bar_layer, *line_layers = accuracy_layers(
         full_bins, full_intervals, colors, "accuracy of the bin"
     )
-    # There is no second panel below, whose axis would have the numbers.
+    # The bar layer has no labels at its horizontal axis. They are added, as there is no other panel.
     bar_layer["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
     layers = [bar_layer]
-    # The bands are above the bars, and below the lines and points.
+    # Later layers cover earlier ones: bars are lowest, then bands, then lines and points.
     if bands:
         look = {"type": "rule", "strokeWidth": 12}
         color = series_of(band_name, colors)
@@ -379,21 +386,21 @@ def dot_rows(
     xlabel: str,
     line: float | None = None,
 ) -> Drawing:
-    """Draw a row per name with a point and interval per series, to compare splits or models.
+    """Draw a row of points with intervals for each split or model, to compare them.
 
     Args:
         key: Key of the picture.
-        rows: (name, estimate of each series) of each row.
-        series: Names of the series.
+        rows: Name of each row, and its estimates, one per series.
+        series: Names of the series, such as ("accuracy", "mean confidence").
         xlabel: Title of the horizontal axis.
-        line: Where a dashed line is drawn; None for none.
+        line: Position of a dashed vertical line. If None, there is no line.
     """
     intervals = []
     points = []
     lowest = 0.0
     for row_number, (label, estimates) in enumerate(rows):
         for name, estimate in zip(series, estimates, strict=True):
-            # A share beyond a control may be below 0.
+            # The difference of a share and its control may be below 0.
             lowest = min(lowest, estimate.low or 0.0)
             if estimate.value is None:
                 continue
@@ -405,11 +412,15 @@ def dot_rows(
                 "high": estimate.high,
             }
             intervals.append(interval)
-            # Only the point has a note, because it covers the interval where a reader points.
+            # The note belongs to the point, which is drawn above the interval.
             points.append({**interval, "note": f"{label}, {name}: {format_estimate(estimate)}"})
     x = axis("low", xlabel, percent=True, domain=(lowest, 1))
     channels = _make_series_channels([shortened(name) for name in series])
     channels["y"] = _make_row_channel([label for label, _ in rows])
+    n_points_by_row = Counter(point["row"] for point in points)
+    # Only points that share a row are moved apart.
+    if all(n_points == 1 for n_points in n_points_by_row.values()):
+        del channels["yOffset"]
     # Lines have no markers.
     shape = channels.pop("shape")
     layers = []
@@ -419,16 +430,19 @@ def dot_rows(
     layers.append(layer(interval_look, intervals, x=x, x2={"field": "high"}, **channels))
     point_look = {"type": "point", "filled": True, "size": 55, "opacity": 1}
     layers.append(layer(point_look, points, x="value", shape=shape, **channels))
-    # Many rows are closer together.
+    # The distance of the rows in pixels is smaller if there are many.
     row_height = 44 if len(rows) < 10 else 28
     return Drawing(key, {"layer": layers, "height": 90 + row_height * len(rows), **FIT})
 
 
 def _make_row_channel(labels: Sequence[str]) -> dict[str, Any]:
-    """Return a channel of Vega-Lite: the vertical position of rows, with their labels at the axis.
+    """Return the channel of Vega-Lite for the vertical position of rows, with labels at the axis.
 
-    The field `row` has numbers, because two rows may have the same label. An expression writes the
-    label of a number, in at most two lines.
+    The field `row` has the number of each row, because two rows may have the same label. An expression
+    of Vega looks up the label of a number.
+
+    Args:
+        labels: Label of each row; a long one is written in two lines.
     """
     lines_by_row = json.dumps([wrapped(label) for label in labels])
     return {
@@ -455,7 +469,8 @@ def _make_series_channels(names: Sequence[str]) -> dict[str, Any]:
         `yOffset`, the position of the series within a row; `color`; and `shape`.
     """
     channel = {"field": "series", "type": "nominal"}
-    legend = {"columns": min(3, len(names))}
+    # The axis says what a single series is.
+    legend = {"columns": min(3, len(names))} if len(names) > 1 else None
     colors = [PALETTE[color] for color in cycle(SERIES, len(names))]
     offsets: dict[str, Any] = {"domain": names}
     # A single series is in the middle of its row.
@@ -521,29 +536,30 @@ def curves(
     ylabel: str,
     zero: bool = False,
 ) -> Drawing:
-    """Draw lines of shares over a growing quantity, such as the steps of training.
+    """Draw lines of shares over an increasing quantity, such as the steps of training.
 
     Args:
         key: Key of the picture.
-        x: (M,) the quantity, rising.
-        lines: The lines, with values in [0, 1], or differences with `zero`.
+        x: (M,) values of the quantity in ascending order.
+        lines: The lines, each with M shares in [0, 1], or differences of shares if `zero` is True.
         xlabel: Name of the quantity.
-        ylabel: Name of the values.
-        zero: Whether to draw a line at 0, with an axis as long as the values need.
+        ylabel: Name of the shares.
+        zero: Whether to draw a line at 0. The vertical axis then has the range of the values instead
+            of [0, 1].
     """
     domain = None
     if not zero:
         domain = (0.0, 1.0)
     ticks: dict[str, Any] = {}
-    # A few whole numbers are all written at the axis.
+    # If the quantity has a few whole values, such as 1, 2 and 3, each is labeled at the axis.
     if len(x) <= 10 and all(float(value).is_integer() for value in x):
         ticks["values"] = list(x)
     x_axis = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **ticks)
-    y_axis = axis("y", ylabel, domain=domain)
-    low_axis = axis("low", ylabel, domain=domain)
+    y_axis = axis("y", ylabel, percent=True, domain=domain)
+    low_axis = axis("low", ylabel, percent=True, domain=domain)
     names = [line.name for line in lines]
     colors = dict(zip(names, cycle(SERIES, len(names)), strict=True))
-    # A missing value interrupts the line, and its interval.
+    # A missing value interrupts the line and the area of its interval.
     area_look = {"type": "area", "opacity": 0.14, "invalid": "break-paths-filter-domains"}
     layers = []
     for line, marker in zip(lines, cycle(MARKERS, len(lines)), strict=True):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.sentences import pluralize
+from rightreasons.core.sentences import join_parts, pluralize
 from rightreasons.page.advice import TO_LOG, ask, compare, debias, gate, mirror, repair
 from rightreasons.page.formats import (
     capitalize_first,
@@ -55,16 +55,22 @@ class Prose:
     """
 
     def __init__(self, path: Path, **values: Any) -> None:
+        """Read the entries of a file.
+
+        Args:
+            path: The file.
+            **values: Values that the templates may use.
+        """
         self._values = values
-        # The pattern has two groups, so that `split` returns the text before the first heading, and
-        # then the name, the title and the body of each entry in turn.
+        # The pattern of a heading has two groups. So `split` returns the text before the first heading,
+        # and then the name, the title and the body of each entry, one after the other.
         self._macros, *fields = _HEADING.split(path.read_text("utf-8"))
         names = fields[0::3]
         titles = fields[1::3]
         bodies = fields[2::3]
         self._titles = dict(zip(names, titles, strict=True))
         self._bodies = dict(zip(names, bodies, strict=True))
-        # A template is filled in for many measurements, and compiled once.
+        # Templates are compiled only once, because they are filled in for many measurements.
         self._compiled = functools.cache(self._compile)
 
     def of(self, **values: Any) -> Prose:
@@ -103,18 +109,21 @@ class Prose:
         return pairs
 
     def columns(self, name: str) -> Iterator[Column]:
-        """Yield the columns of a table, which are the items of its entry.
+        """Yield the columns of a table, from the list in its entry.
 
-        An item is `key: title`, `key (kind): title`, or either of them with ` — definition` at the
-        end. The default kind is "number".
+        An item of the list is `key: title`, `key (kind): title`, or one of them with ` — definition`
+        at the end. The default kind is "number".
+
+        Args:
+            name: Name of the entry, such as "table.splits".
         """
-        # The dashes are marked before values are filled in, which may contain some.
+        # Dashes are marked before the templates are filled in, because values may contain dashes.
         body = _DASH.sub(_DEFINITION, self._mark_body(name))
         for item in self._split_items(body):
             head, _, definition = item.partition(_DEFINITION)
             key_and_kind, _, title = _fold(head).partition(": ")
             key, _, kind = key_and_kind.removesuffix(")").partition(" (")
-            # Only the first dash begins the definition; others are a part of it.
+            # Further dashes are part of the definition, and become dashes again.
             definition = _fold(definition.replace(_DEFINITION, " — "))
             yield Column(key, title, kind or "number", definition)  # type: ignore[arg-type]
 
@@ -170,9 +179,10 @@ def prose(module: str, **constants: Any) -> Prose:
 
 
 def action(item: str) -> Action:
-    """Parse an item of a list of advice.
+    """Parse an item of a list of advice: a text with or without a command at its end, or a link.
 
-    It is a text that ends in a command in backticks, or a link.
+    Args:
+        item: A string such as "Fail the build. `rightreasons gate report`" or "[Read on.](#items)".
 
     Example:
         >>> action("[Read the items.](#items)").link
@@ -182,11 +192,10 @@ def action(item: str) -> Action:
         >>> action("Pass the texts with `--train`: without them no verdict is green.").command
         ''
     """
-    # A link may stand without a command.
     link = _LINK.fullmatch(item)
     if link:
         return Action(link[1], link=link[2])
-    # A name within the text is no command.
+    # Backticks within the text enclose names, not a command.
     if not item.endswith("`"):
         return Action(item)
     text, _, command = item.removesuffix("`").rpartition(" `")
@@ -234,6 +243,7 @@ def _make_environment() -> Any:
         whole=_write_whole,
         counted=pluralize,
         interval=_write_interval,
+        listed=join_parts,
         p=p_equals,
         quote=shlex.quote,
         level=level_percent,

@@ -73,42 +73,44 @@ class Figure:
     suffix: Callable[[Any], object] | None = None
     no_interval: str = ""
 
-    def make_headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
-        """Return the figure of a measurement with its texts; None if it has no such figure.
+    def make_headline(self, measurement: Any, prose: Prose, split: str) -> p.Headline | None:
+        """Return the figure for the report: its estimate with name and definition.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
             split: Name of the primary split, on which most figures are computed.
+
+        Returns:
+            The figure. None if the measurement does not have it.
         """
-        estimate = self.get_estimate(m)
+        estimate = self.get_estimate(measurement)
         if estimate is None:
             return None
         key = self.key
         if self.suffix is not None:
-            key = f"{key}_{self.suffix(m)}"
+            key = f"{key}_{self.suffix(measurement)}"
         if self.split is not None:
-            split = self.split(m)
-        # The reason for a missing interval is only given if it is missing.
+            split = self.split(measurement)
         reason = ""
         if not estimate.has_interval:
             reason = self.no_interval
         return p.Headline.from_text(
             key,
-            self._write_text(m, say),
+            self._write_text(measurement, prose),
             estimate,
             split=split,
-            n=self.n(m),
+            n=self.n(measurement),
             no_interval=reason,
         )
 
-    def _write_text(self, m: Any, say: Prose) -> FigureText:
+    def _write_text(self, measurement: Any, prose: Prose) -> FigureText:
         """Return the name and the definition of the figure."""
         # Figures of modules have their texts in code, as `evaluate` shows them too.
         if self.text is not None:
-            return self.text(m)
+            return self.text(measurement)
         name = f"figure.{self.key}"
-        return FigureText(say.title(name), say(name), self.source, self.unit, self.better)
+        return FigureText(prose.title(name), prose(name), self.source, self.unit, self.better)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,22 +148,22 @@ class Table:
     folded: bool = False
     condition: Condition = None
 
-    def fill(self, m: Any, say: Prose) -> p.Table:
-        """Return the table of a measurement, with its texts from the prose.
+    def fill(self, measurement: Any, prose: Prose) -> p.Table:
+        """Return the table of a measurement, with title, columns and note from the prose.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
         """
         name = f"table.{self.key}"
-        # Sources name what the measurement found, such as a suite.
         return p.Table(
             key=self.key,
-            title=say.title(name),
-            columns=tuple(say.columns(name)),
-            rows=tuple(self.rows(m)),
-            note=say(name),
-            source=say.line(self.source),
+            title=prose.title(name),
+            columns=tuple(prose.columns(name)),
+            rows=tuple(self.rows(measurement)),
+            note=prose(name),
+            # The source is a template: it may contain the name of a suite, for example.
+            source=prose.line(self.source),
             folded=self.folded,
         )
 
@@ -199,22 +201,22 @@ class Plot:
     wide: bool = False
     condition: Condition = None
 
-    def fill(self, m: Any, say: Prose) -> p.Plot:
-        """Return the picture of a measurement, with its texts from the prose.
+    def fill(self, measurement: Any, prose: Prose) -> p.Plot:
+        """Return the picture of a measurement, with title, caption and description from the prose.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
         """
         name = f"plot.{self.key}"
-        drawing = self.draw(self.key, m)
-        # At the width of the page, a picture that is higher than wide would not fit the window.
+        drawing = self.draw(self.key, measurement)
+        # A picture that is higher than wide would not fit into the window at the width of the page.
         is_tall = drawing.spec.get("height", 0) > drawing.spec.get("width", 0)
         return p.Plot(
             key=drawing.key,
-            title=say.title(name),
-            caption=say(name),
-            alt=say(f"alt.{self.key}"),
+            title=prose.title(name),
+            caption=prose(name),
+            alt=prose(f"alt.{self.key}"),
             source=self.source,
             spec=drawing.spec,
             wide=self.wide and not is_tall,
@@ -237,21 +239,24 @@ class Examples:
     folded: bool = False
     condition: Condition = None
 
-    def fill(self, m: Any, say: Prose) -> p.ExampleList | None:
-        """Return the list of examples of a measurement, with its texts from the prose; None without any.
+    def fill(self, measurement: Any, prose: Prose) -> p.ExampleList | None:
+        """Return the list of examples of a measurement, with title and note from the prose.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
+
+        Returns:
+            The list. None if there are no examples.
         """
-        examples = tuple(self.pick(m))
+        examples = tuple(self.pick(measurement))
         if not examples:
             return None
         name = f"examples.{self.key}"
         return p.ExampleList(
             key=self.key,
-            title=say.title(name),
-            note=say(name),
+            title=prose.title(name),
+            note=prose(name),
             examples=examples,
             folded=self.folded,
         )
@@ -273,19 +278,19 @@ class Part:
     figures: tuple[str, ...] = ()
     condition: Condition = None
 
-    def fill(self, m: Any, say: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
-        """Return a part of the section for a measurement: pictures, tables and examples, with their texts.
+    def fill(self, measurement: Any, prose: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
+        """Return the part of a section for a measurement: figures, pictures, tables and examples.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
-            figures: Key -> figure of the measurement, for figures that are defined.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
+            figures: Key of each defined figure -> the figure.
         """
         plots: list[p.Plot] = []
         tables: list[p.Table] = []
         examples: list[p.ExampleList] = []
-        for view in self._fill_views(m, say):
-            # A page has pictures before tables, and examples at the end.
+        for view in self._fill_views(measurement, prose):
+            # Sorted by type, because a page shows pictures before tables, and examples at the end.
             if isinstance(view, p.Plot):
                 plots.append(view)
             elif isinstance(view, p.Table):
@@ -293,27 +298,34 @@ class Part:
             else:
                 examples.append(view)
         name = f"part.{self.key}"
-        # A figure may be undefined for this measurement.
+        # Figures that are undefined for this measurement are skipped.
         headlines = [figures[key] for key in self.figures if key in figures]
         return p.Part(
-            title=say.title(name),
-            text=say(name),
+            title=prose.title(name),
+            text=prose(name),
             headlines=tuple(headlines),
             plots=tuple(plots),
             tables=tuple(tables),
             examples=tuple(examples),
         )
 
-    def _fill_views(self, m: Any, say: Prose) -> Iterator[p.Plot | p.Table | p.ExampleList]:
-        """Yield the views of a measurement that are shown."""
+    def _fill_views(
+        self, measurement: Any, prose: Prose
+    ) -> Iterator[p.Plot | p.Table | p.ExampleList]:
+        """Yield the pictures, tables and examples of a measurement whose conditions hold.
+
+        Args:
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
+        """
         for declared in self.views:
-            if not _holds(declared, m):
+            if not _is_condition_met(declared, measurement):
                 continue
             if isinstance(declared, Tables):
-                yield from declared.make(m)
+                yield from declared.make(measurement)
                 continue
-            view = declared.fill(m, say)
-            # A list without an example is absent.
+            view = declared.fill(measurement, prose)
+            # A list without examples is None.
             if view is not None:
                 yield view
 
@@ -346,43 +358,50 @@ class Lead:
     contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
     condition: Condition = None
 
-    def make_contrast(self, m: Any, say: Prose) -> p.Contrast | None:
-        """Return the shares that are shown side by side; None if fewer than two are defined.
+    def make_contrast(self, measurement: Any, prose: Prose) -> p.Contrast | None:
+        """Return shares for a bar chart on the first screen, such as with and without a cue.
 
         Args:
-            m: The measurement.
-            say: The prose, whose entry `contrast.KEY` has the title and the names of the shares.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question. The entry `contrast.KEY` has the title and the names of
+                the shares.
+
+        Returns:
+            The shares with their names. None if fewer than two are defined.
         """
         if self.contrast is None:
             return None
         name = f"contrast.{self.key}"
         shares = []
-        for label, value in zip(say.items(name), self.contrast(m), strict=True):
+        for label, value in zip(prose.items(name), self.contrast(measurement), strict=True):
             estimate = value if isinstance(value, Estimate) else Estimate(value)
             # An undefined share has no bar.
             if estimate.value is not None:
                 shares.append(p.Share(label, estimate))
-        # A single share has nothing to be compared with.
         if len(shares) < 2:
             return None
-        return p.Contrast(say.title(name), tuple(shares))
+        return p.Contrast(prose.title(name), tuple(shares))
 
     def write_finding(
-        self, m: Any, say: Prose, figures: Mapping[str, p.Headline], parts: Sequence[p.Part]
+        self,
+        measurement: Any,
+        prose: Prose,
+        figures: Mapping[str, p.Headline],
+        parts: Sequence[p.Part],
     ) -> p.Finding:
-        """Return the finding of a measurement for the first screen.
+        """Return the finding of a measurement for the first screen: claim, evidence and advice.
 
         Args:
-            m: The measurement.
-            say: The prose, filled in with the measurement.
-            figures: Key of a declared figure -> the figure, for figures that are defined.
-            parts: The parts of the section that are shown.
+            measurement: The measurement, the result of `Question.measure`.
+            prose: The sentences of the question, filled in with the measurement.
+            figures: Key of each defined figure, as declared -> the figure.
+            parts: The displayed parts of the section.
         """
-        # The key of a figure in audit.json may have a suffix that the declared key lacks.
+        # In audit.json, the key of a figure may have a suffix, such as "drop_8" for "drop".
         figure_key = self.figure
         if self.figure in figures:
             figure_key = figures[self.figure].key
-        # A picture may be missing for this measurement, and is then not named.
+        # The finding refers to its picture only if the picture is displayed for this measurement.
         shown_plots: set[str] = set()
         for section_part in parts:
             shown_plots.update(plot.key for plot in section_part.plots)
@@ -390,14 +409,14 @@ class Lead:
         if self.plot in shown_plots:
             plot_key = self.plot
         return p.Finding(
-            claim=say(f"claim.{self.key}"),
-            evidence=say(f"evidence.{self.key}"),
+            claim=prose(f"claim.{self.key}"),
+            evidence=prose(f"evidence.{self.key}"),
             figure=figure_key,
-            size=self.size(m),
+            size=self.size(measurement),
             plot=plot_key,
-            pair=self.pair(m),
-            actions=tuple(map(action, say.items(f"advice.{self.key}"))),
-            contrast=self.make_contrast(m, say),
+            pair=self.pair(measurement),
+            actions=tuple(map(action, prose.items(f"advice.{self.key}"))),
+            contrast=self.make_contrast(measurement, prose),
         )
 
 
@@ -455,8 +474,12 @@ class Question:
     power: Power | None = None
 
     def __post_init__(self) -> None:
-        # A later rule would never hold, and without such a rule there might be no verdict.
-        """Raise a ValueError unless the last rule of the verdict, and no other, holds always."""
+        """Check that only the last rule of the verdict has no condition, and thus always holds.
+
+        Raises:
+            ValueError: If the last rule has a condition, or another rule has none.
+        """
+        # Without such a rule, there might be no verdict. Rules after it would never be used.
         unconditional = [rule for rule in self.verdict if rule.condition is None]
         if len(unconditional) != 1 or self.verdict[-1].condition is not None:
             raise ValueError(
@@ -465,24 +488,27 @@ class Question:
 
     def why_not(self, context: Any, options: Any) -> str:
         """Return why the question cannot be asked of this model and data; "" if it can."""
-        say = self.prose.of(context=context, options=options)
+        prose = self.prose.of(context=context, options=options)
         for need in self.needs:
             if not need.is_met(context, options):
-                return say(f"need.{need.key}")
+                return prose(f"need.{need.key}")
         return ""
 
     def run(self, context: Any, options: Any) -> p.SectionResult:
         """Measure, and answer the question.
 
         Args:
-            context: The audit, scored.
+            context: The audit, with the scores of the items.
             options: Options of the question.
+
+        Returns:
+            The section of the report.
         """
         m = self.measure(context, options)
         out = Path(context.out)
         report = str(out)
-        # A report in a temporary folder, such as an app's, is moved elsewhere: the commands of the
-        # page name it without that folder.
+        # Apps write reports to a temporary folder, and move them afterwards. So the commands of the
+        # report contain only the name of the folder.
         if out.is_relative_to(tempfile.gettempdir()):
             report = out.name
         return self.answer(
@@ -494,84 +520,91 @@ class Question:
             report=report,
         )
 
-    def find_rule(self, m: Any) -> Rule:
+    def find_rule(self, measurement: Any) -> Rule:
         """Return the rule that decides the verdict of a measurement."""
         for rule in self.verdict[:-1]:
-            if _holds(rule, m):
+            if _is_condition_met(rule, measurement):
                 return rule
         # The last rule holds always.
         return self.verdict[-1]
 
     def answer(
-        self, m: Any, level: float = 0.95, *, split: str = "", **values: Any
+        self, measurement: Any, level: float = 0.95, *, split: str = "", **values: Any
     ) -> p.SectionResult:
         """Answer the question from a measurement.
 
         Args:
-            m: The measurement.
+            measurement: The measurement, the result of `Question.measure`.
             level: Confidence level of its intervals.
-            split: Name of the primary split; "" for none.
+            split: Name of the primary split; "" if there is none.
             **values: Further values for the templates.
+
+        Returns:
+            The section of the report: verdict, figures, parts, and entries of audit.json.
         """
-        # The templates read this mapping while it is filled, so that the definition of a figure can
-        # name earlier figures.
+        # The templates have this mapping while it is being filled, so that the definition of a figure
+        # can contain earlier figures.
         figures: dict[str, p.Headline] = {}
         values = {"report": "report", **values}
-        say = self.prose.of(m=m, figures=figures, split=split, level=level_percent(level), **values)
+        prose = self.prose.of(
+            m=measurement, figures=figures, split=split, level=level_percent(level), **values
+        )
         for figure in self.figures:
-            headline = figure.make_headline(m, say, split)
+            headline = figure.make_headline(measurement, prose, split)
             if headline is not None:
                 figures[figure.key] = headline
         parts = []
         for declared_part in self.parts:
-            if _holds(declared_part, m):
-                parts.append(declared_part.fill(m, say, figures))
+            if _is_condition_met(declared_part, measurement):
+                parts.append(declared_part.fill(measurement, prose, figures))
         finding = None
-        lead = self._find_lead(m)
+        lead = self._find_lead(measurement)
         if lead is not None:
-            finding = lead.write_finding(m, say, figures, parts)
-        # Sections of other pages need no limits.
+            finding = lead.write_finding(measurement, prose, figures, parts)
+        # The prose of other pages than reports has no entry "limits".
         limits: tuple[str, ...] = ()
         if self.prose.names("limits"):
-            limits = say.items("limits")
-        rule = self.find_rule(m)
+            limits = prose.items("limits")
+        rule = self.find_rule(measurement)
         verdict_entry = f"verdict.{rule.key}"
         return p.SectionResult(
-            verdict=p.Verdict(rule.tone, say.title(verdict_entry), say(verdict_entry)),
-            headlines=self._list_headlines(m, figures),
+            verdict=p.Verdict(rule.tone, prose.title(verdict_entry), prose(verdict_entry)),
+            headlines=self._list_headlines(measurement, figures),
             parts=tuple(parts),
             limits=limits,
-            data=self._list_data(m, say),
+            data=self._list_data(measurement, prose),
             finding=finding,
-            files=self.files(m),
-            by_item=tuple(self.by_item(m)),
-            changes=tuple(self.changes(m)),
+            files=self.files(measurement),
+            by_item=tuple(self.by_item(measurement)),
+            changes=tuple(self.changes(measurement)),
         )
 
-    def _find_lead(self, m: Any) -> Lead | None:
+    def _find_lead(self, measurement: Any) -> Lead | None:
         """Return the first lead that holds; None if none does."""
         for lead in self.leads:
-            if _holds(lead, m):
+            if _is_condition_met(lead, measurement):
                 return lead
         return None
 
-    def _list_headlines(self, m: Any, figures: Mapping[str, p.Headline]) -> tuple[p.Headline, ...]:
+    def _list_headlines(
+        self, measurement: Any, figures: Mapping[str, p.Headline]
+    ) -> tuple[p.Headline, ...]:
         """Return the figures of the overview."""
         # Some questions lead with the figure that decided.
         keys = self.headlines
         if callable(keys):
-            keys = keys(m)
+            keys = keys(measurement)
         headlines = [figures[key] for key in keys if key in figures]
         return tuple(headlines[: self.max_headlines])
 
-    def _list_data(self, m: Any, say: Prose) -> dict[str, Any]:
+    def _list_data(self, measurement: Any, prose: Prose) -> dict[str, Any]:
         """Return the further values for audit.json."""
-        data = dict(self.data(m))
+        data = dict(self.data(measurement))
         for name in self.prose.names("data."):
-            data[name.removeprefix("data.")] = say(name)
+            data[name.removeprefix("data.")] = prose(name)
         return data
 
 
-def _holds(declared: Any, m: Any) -> bool:
+def _is_condition_met(declared: Any, measurement: Any) -> bool:
     """Return whether something with a condition is shown."""
-    return declared.condition is None or bool(declared.condition(m))
+    return declared.condition is None or bool(declared.condition(measurement))

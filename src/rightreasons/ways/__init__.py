@@ -1,4 +1,4 @@
-"""Does it matter how it is asked?
+"""Does the prompt format matter?
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,27 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import get_results_subfolder
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item, instruction, make_items
+from rightreasons.models.prompts import Item, make_items, write_instruction
 from rightreasons.models.replies.gates import MAX_UNREAD_FOR_VERDICT
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.wording import AGAIN, DOUBT, LIKELIHOODS, NEUTRAL_TURN
 from rightreasons.page.formats import percent
 from rightreasons.ways.formats import Way
 from rightreasons.ways.spread import Flips, compare_flips, prompt_sensitivity
+
+
+class DoubtResult(NamedTuple):
+    """Changes of answers after a doubt.
+
+    Attributes:
+        flips: Flips of correct and of incorrect answers; () if there are none.
+        no_flips: Reason why there are none, or "".
+        n_unread: Number of answered items whose second answer cannot be read.
+    """
+
+    flips: tuple[Flips, ...]
+    no_flips: str
+    n_unread: int = 0
 
 
 class Asking:
@@ -61,20 +76,23 @@ class Asking:
         return accuracy
 
     def score_readable(self, way: Way, scorer: Prompted, *, raises: bool) -> Scores:
-        """Return the scores of all items in a format.
+        """Score all items in a prompt format, and handle a format whose answers cannot be read.
 
         Args:
-            way: The format.
-            scorer: The model in this format.
-            raises: Whether to raise an error if most of the first answers cannot be read. If not,
-                all items are failures with this reason.
+            way: The prompt format.
+            scorer: The model with prompts in this format.
+            raises: Whether to raise an error if most of the first answers cannot be read. If False,
+                the result then has no scores, and all items as failures.
+
+        Raises:
+            UnreadAnswersError: If most of the first answers cannot be read, and `raises` is True.
         """
         try:
             return self.score(way, scorer, self.items)
         except UnreadAnswersError:
             if raises:
                 raise
-            # Another format may still be read.
+            # The answers to other formats may be readable, so the run goes on.
             failures = dict.fromkeys(self.split.ids, "most of the first answers cannot be read")
             return Scores((), np.empty((0, 0)), self.split.labels[:0], failures=failures)
 
@@ -97,21 +115,23 @@ class Asking:
     def measure_posix(
         self, ways: Sequence[Way], resampling: Resampling
     ) -> tuple[Estimate | None, str]:
-        """Measure POSIX, how much the likelihoods of answers change with the prompt format.
+        """Measure POSIX: how much the likelihoods of answers change with the prompt format.
 
-        Only formats with the options in the order of the data are compared, and only those with the
-        same style of answers: in another order, or style, the answers are other texts.
+        Formats are compared only with formats of the same answer style (words, letters or numbers), and
+        only if they have the options in the order of the data. Otherwise, the answers are different
+        texts.
 
         Args:
-            ways: The formats.
+            ways: The prompt formats.
             resampling: Level, resamples and seed of the interval.
 
         Returns:
-            The mean over items with its interval, and ""; or None and the reason.
+            The mean over items with its interval, and ""; or None and the reason why there is none.
         """
         if self.prompted.rendering.scoring == "generated":
             return None, "generated answers have no likelihood"
-        # Likelihoods per token are comparable across formats; a first token is its own mean.
+        # Likelihoods are compared per token. If only the first token of an answer is scored, its
+        # likelihood is already per token.
         scoring = "next_words"
         if self.prompted.rendering.scoring in LIKELIHOODS:
             scoring = "mean"
@@ -141,20 +161,21 @@ class Asking:
 
     def measure_flips(
         self, way: Way, answers: NDArray[np.int64], resampling: Resampling
-    ) -> tuple[tuple[Flips, ...], str, int]:
-        """Ask again after the first answers, with and without a doubt, and compare the changes.
+    ) -> DoubtResult:
+        """Ask each question again, with and without a doubt about the first answer, and count the flips.
+
+        A flip is a change from a correct to an incorrect answer, or vice versa.
 
         Args:
-            way: Format of the requests.
+            way: Prompt format of the questions.
             answers: (N,) first answers in this format; -1 for none.
-            resampling: Level of the intervals; random signs and their seed.
+            resampling: Level of the intervals; number and seed of random signs.
 
         Returns:
-            The flips of correct and of incorrect answers, () if there are none; the reason why there
-            are none, or ""; and the number of answered items with an unread second answer.
+            The flips, or the reason why there are none.
         """
         if not self.prompted.rendering.chat:
-            return (), "the model is asked without turns of a conversation", 0
+            return DoubtResult((), "the model is asked without turns of a conversation")
         scorer = way.scorer(self.prompted)
         second_answers = []
         for turn, suffix in ((DOUBT, " doubted"), (NEUTRAL_TURN, " again")):
@@ -162,20 +183,21 @@ class Asking:
             try:
                 scores = self.score(way, scorer, items, suffix)
             except UnreadAnswersError:
-                return (), "most second answers cannot be read", len(items)
+                return DoubtResult((), "most second answers cannot be read", len(items))
             second_answers.append(scores.answers(self.split.ids))
         doubted, repeated = second_answers
 
-        # Only items with both second answers are compared, as the test is paired.
+        # The test is paired, so it needs both second answers of an item.
         is_answered = answers != NO_ANSWER
         is_read = is_answered & (doubted != NO_ANSWER) & (repeated != NO_ANSWER)
         n_unread = int((is_answered & ~is_read).sum())
         if n_unread > MAX_UNREAD_FOR_VERDICT * is_answered.sum():
             share = percent(n_unread / float(is_answered.sum()))
-            return (), f"{share} of the items have a second answer that cannot be read", n_unread
+            reason = f"{share} of the items have a second answer that cannot be read"
+            return DoubtResult((), reason, n_unread)
         labels = self.split.labels
         is_correct = answers == labels
-        # A flip changes whether the answer is correct; a change between incorrect ones is none.
+        # A change from one incorrect answer to another one is not a flip.
         is_doubt_flip = (doubted == labels) != is_correct
         is_repeat_flip = (repeated == labels) != is_correct
         flips = []
@@ -190,29 +212,29 @@ class Asking:
             )
             if flip is not None:
                 flips.append(flip)
-        return tuple(flips), "", n_unread
+        return DoubtResult(tuple(flips), "", n_unread)
 
     def _follow(
         self, way: Way, scorer: Prompted, answers: NDArray[np.int64], turn: str
     ) -> list[Item]:
-        """Return the answered items, each continued by its first answer and a turn of the user.
+        """Return the answered items as conversations: the first answer, and a second request.
 
         Args:
-            way: Format of the requests.
-            scorer: The model in this format.
+            way: Prompt format of the questions.
+            scorer: The model with prompts in this format.
             answers: (N,) first answers, as positions in the order of the data; -1 for none.
-            turn: What the user says next, such as a doubt.
+            turn: Beginning of the second request, such as a doubt about the answer.
         """
         rendering = scorer.rendering
         # The second answer is requested in the form of the first one.
-        answer_form = instruction(
+        answer_form = write_instruction(
             way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat
         )
         items = []
         for item, answer in zip(self.items, answers.tolist(), strict=True):
             if answer == NO_ANSWER:
                 continue
-            # The model reads its own answer in the form that was requested.
+            # The first answer is written in the form that was requested, not as it was generated.
             reply = rendering.format_answer(rendering.answers(item)[answer])
             turns = (
                 {"role": "assistant", "content": reply},
@@ -225,15 +247,15 @@ class Asking:
 def _average_sensitivity(
     row: int, tables_by_style: Mapping[str, Sequence[Mapping[int, NDArray[np.float64]]]]
 ) -> float | None:
-    """Return POSIX's sensitivity of an item, averaged over all pairs of formats of one style.
+    """Average POSIX's sensitivity of an item over all pairs of prompt formats with one answer style.
 
     Args:
         row: Row of the item.
-        tables_by_style: Style of the answers -> for each format, row of an item -> log-probabilities
-            of its answers.
+        tables_by_style: For each answer style, such as "letters", a mapping for each format: row of an
+            item -> log-probabilities of its answers.
 
     Returns:
-        The mean; None if the item has finite scores in fewer than two formats of each style.
+        The mean; None if the item does not have finite scores in two formats of one style.
     """
     total = 0.0
     n_pairs = 0
@@ -241,7 +263,7 @@ def _average_sensitivity(
         log_probabilities = [table[row] for table in tables if row in table]
         if len(log_probabilities) < 2 or not np.isfinite(log_probabilities).all():
             continue
-        # The sensitivity of a style is a mean over its ordered pairs of formats.
+        # `prompt_sensitivity` is a mean over ordered pairs of formats, so it is weighted by their number.
         n_style_pairs = len(log_probabilities) * (len(log_probabilities) - 1)
         total += n_style_pairs * prompt_sensitivity(log_probabilities)
         n_pairs += n_style_pairs

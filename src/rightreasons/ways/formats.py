@@ -13,7 +13,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import ORDERS, PREFIX, instruction, usual_form
+from rightreasons.models.prompts import ORDERS, PREFIX, get_default_form, write_instruction
 from rightreasons.models.wording import LIKELIHOODS
 
 SEPARATORS: Mapping[str, tuple[str, str]] = {
@@ -75,7 +75,7 @@ class Way(Result):
 
     @property
     def title(self) -> str:
-        """Its parts in words, for readers."""
+        """The format in words, such as "lines, no instruction, letters, given order, 2 examples"."""
         wording = self.instruction
         if wording == "none":
             wording = "no instruction"
@@ -85,23 +85,26 @@ class Way(Result):
         return ", ".join(parts)
 
     def scorer(self, prompted: Prompted, scoring: str | None = None) -> Prompted:
-        """Return a model that is asked in this format, with scores in the options' own order.
+        """Return the model with prompts in this format.
+
+        Scores of options are returned in the order of the data, even if the prompt shows the options
+        in another order.
 
         Args:
-            prompted: The model with its own prompt, from which all other settings are taken.
-            scoring: How answers are scored; None for the prompt's own.
+            prompted: The model with its own prompt, whose other settings are kept.
+            scoring: How answers are scored, such as "generated". If None, as in the model's own prompt.
         """
         chat = prompted.rendering.chat
         form = prompted.prompt.form
-        # The form of the answer is that of the model's own prompt, also if it was chosen for it.
+        # "auto" is resolved as for the model's own prompt, so that all formats have the same form.
         if form == "auto":
             is_constrained = "constrained_text" in prompted.engine.abilities
-            form = usual_form(chat=chat, constrains=is_constrained)
+            form = get_default_form(chat=chat, constrains=is_constrained)
         template = self._make_template(is_choice=prompted.label_names is None)
-        template += instruction(
+        template += write_instruction(
             self.style, scoring=scoring or prompted.rendering.scoring, form=form, chat=chat
         )
-        # In a chat the answer is a separate turn, without words before it.
+        # In a chat, the answer is a separate turn. Otherwise it follows words such as "Answer:".
         _, prefix = SEPARATORS[self.separators]
         prompt = prompted.prompt.replace(
             template=template,
@@ -119,20 +122,20 @@ class Way(Result):
             examples=prompted.examples,
             seed=prompted.seed,
         )
-        # The order of a prompt is an option of its rendering, not of the prompt. Scores are returned
-        # in the order of the data, whatever order is displayed.
+        # The order of the options belongs to the rendering, not to the prompt.
         scorer.rendering = dataclasses.replace(scorer.rendering, order=self.order)
-        # All formats share the reader of unread texts, which measures its errors once.
+        # All formats share the model that reads unclear replies, because its error rates are measured
+        # only once.
         if scorer.second_reader is not None and prompted.second_reader is not None:
             scorer.second_reader = prompted.second_reader
         return scorer
 
     def _make_template(self, *, is_choice: bool) -> str:
-        """Return the template of an item with its options, and the line that says what to do.
+        """Return the Jinja template of a prompt: the item, its options, and the instruction.
 
         Args:
-            is_choice: Whether items are questions with choices. Otherwise they are texts with labels,
-                whose template has other words, such as "Labels" for "Options".
+            is_choice: Whether items are questions with choices. If False, they are texts with labels,
+                and the template says "Labels" instead of "Options", for example.
         """
         body, _ = SEPARATORS[self.separators]
         item = _CHOICE_ITEM
@@ -149,15 +152,16 @@ class Way(Result):
 
 
 def draw_ways(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
-    """Draw prompt formats for a model, by the seed alone.
+    """Sample prompt formats for a model; they depend only on the seed.
 
     Args:
         prompted: The model. If its prompt has few-shot examples, some formats have none.
         count: Number of formats.
-        seed: Seed of the draw.
+        seed: Seed of the sample.
 
     Returns:
-        The formats, first the plainest one in the model's own style, with its own examples.
+        The formats. The first one is the simplest format with the answer style and the examples of the
+        model's own prompt; the others are random combinations.
     """
     own_shots = prompted.prompt.shots
     shots_options: Sequence[int] = sorted({0, own_shots})
@@ -166,7 +170,8 @@ def draw_ways(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
     is_generated = prompted.rendering.scoring == "generated"
     scores_first_tokens = not (scores_whole_answers or is_generated)
     if prompted.label_names is None and scores_first_tokens:
-        # Several choices may begin with the same token; letters and numbers do not.
+        # Words cannot be scored by their first token, because several choices may begin with the same
+        # token. Letters and numbers differ in it.
         styles.remove("words")
     first_way = Way("lines", "none", prompted.rendering.style, "given", own_shots)
     ways = []

@@ -29,7 +29,7 @@ from rightreasons.models.replies.gates import (
 )
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.page.formats import percent
-from rightreasons.ways.asking import Asking
+from rightreasons.ways.asking import Asking, DoubtResult
 from rightreasons.ways.formats import Way, draw_ways
 from rightreasons.ways.options import WaysOptions
 from rightreasons.ways.spread import POWER, Flips, FormatSpread, format_spread
@@ -123,23 +123,25 @@ def measure_ways(
     progress: bool = True,
     judge: Judge = lambda scorer, scores: {},
 ) -> WaysFigures:
-    """Ask a language model in several formats that mean the same, and then whether it is sure.
+    """Measure how the answers of a language model change with the prompt format, and after a doubt.
 
-    A format is compared if at most a tenth of its answers cannot be read, and what is unread does
-    not depend on the correct answer. The spread is about the items that are read in each of them,
-    so that no unread answer contributes to it.
+    A format is compared with others if at most a tenth of its answers cannot be read, and if whether
+    they can be read does not depend on the correct answer. The spread of the accuracies is about the
+    items whose answers can be read in all compared formats.
 
     Args:
         prompted: The model with its own prompt.
-        split: The items. Those with a label are asked.
-        options: Which formats; None for the usual ones.
-        resampling: Level of the intervals; shuffles and random signs. The seed also draws the formats.
-        out: Folder for the answers, from which an interrupted run resumes.
+        split: The items, of which only labeled ones are used.
+        options: Number of formats, and whether to ask again after a doubt. If None, the defaults.
+        resampling: Level of the intervals; number and seed of shuffles and random signs. The seed also
+            determines the formats.
+        out: Folder that stores the answers, so that an interrupted run can resume.
         progress: Whether to show progress bars.
-        judge: Returns the verdict of each question about a format and its scores.
+        judge: Function of the model in a format and its scores. It returns, for each other question of
+            an audit, the label of its verdict and the reason if there is no verdict.
 
     Returns:
-        The figures.
+        Accuracy by format, the spread of the accuracies, POSIX, flips, and agreement of verdicts.
 
     Raises:
         UnreadAnswersError: If most of the first answers to the first format cannot be read.
@@ -158,26 +160,24 @@ def measure_ways(
     reason_by_question: dict[str, str] = {}
     for number, way in enumerate(ways):
         scorer = way.scorer(prompted)
-        # If the first format cannot be read, there is nothing to compare with.
+        # All formats are compared with the first one, so its answers must be readable.
         scores = asking.score_readable(way, scorer, raises=number == 0)
         answers = scores.answers(split.ids)
         verdicts = judge(scorer, scores)
         asked_ways.append(_describe_way(way, scorer, answers, verdicts, asking, resampling))
         answers_by_way.append(answers)
-        # Why a question has no verdict is the same in each format, such as a missing column.
+        # The reason for a missing verdict, such as a missing column, is the same for all formats.
         if number == 0:
             for question, (_, reason) in verdicts.items():
                 reason_by_question[question] = reason
     reason_by_question = _select_unjudged(reason_by_question, asked_ways)
 
     spread, no_spread = _measure_spread(asked_ways, np.array(answers_by_way), split, resampling)
-    # POSIX needs likelihoods, and flips a conversation: each may be missing.
+    # POSIX needs likelihoods, and flips need a chat model. If one is missing, there is a reason.
     posix, no_posix = asking.measure_posix(ways, resampling)
-    flips: tuple[Flips, ...] = ()
-    no_flips = "it is left out"
-    n_unread = 0
+    doubt = DoubtResult((), "it is left out")
     if options.doubt:
-        flips, no_flips, n_unread = asking.measure_flips(ways[0], answers_by_way[0], resampling)
+        doubt = asking.measure_flips(ways[0], answers_by_way[0], resampling)
     return WaysFigures(
         n_items=len(split),
         ways=tuple(asked_ways),
@@ -185,9 +185,9 @@ def measure_ways(
         no_spread=no_spread,
         posix=posix,
         no_posix=no_posix,
-        flips=flips,
-        no_flips=no_flips,
-        n_unread_again=n_unread,
+        flips=doubt.flips,
+        no_flips=doubt.no_flips,
+        n_unread_again=doubt.n_unread,
         same_verdict=_compare_verdicts(asked_ways, reason_by_question, resampling),
         no_verdict=reason_by_question,
     )
@@ -201,17 +201,17 @@ def _describe_way(
     asking: Asking,
     resampling: Resampling,
 ) -> AskedWay:
-    """Return the accuracy of a format, its verdicts, and why it is not compared.
+    """Return the accuracy of a prompt format, its verdicts, and the reason if it is not compared.
 
     Args:
-        way: The format.
-        scorer: The model in this format.
+        way: The prompt format.
+        scorer: The model with prompts in this format.
         answers: (N,) answers to the items; -1 for an answer that cannot be read.
         verdicts: Question -> the label of its verdict, and the reason if it has none.
-        asking: The N items.
+        asking: The N labeled items.
         resampling: Level of the interval.
     """
-    # The reasons are reported once for all formats, so that only the labels stay.
+    # Reasons are reported once for all formats, so only the labels are needed here.
     labels = {question: label for question, (label, _) in verdicts.items()}
     return AskedWay(
         way=way,
@@ -223,15 +223,18 @@ def _describe_way(
 
 
 def _select_unjudged(reasons: Mapping[str, str], asked_ways: Sequence[AskedWay]) -> dict[str, str]:
-    """Return the reasons of the questions that have no verdict in any format.
+    """Select the questions that have no verdict in any prompt format, with their reasons.
 
     Args:
-        reasons: Question -> why it has no verdict in the first format.
-        asked_ways: Formats with their verdicts.
+        reasons: Question -> reason why it has no verdict in the first format, or "".
+        asked_ways: All formats; `verdicts` maps each question to its verdict, or to "".
+
+    Returns:
+        Question -> reason.
     """
     unjudged = {}
     for question, reason in reasons.items():
-        # A question may have a verdict in some formats alone.
+        # A question may have a verdict in only some formats.
         verdicts = [row.verdicts.get(question) for row in asked_ways]
         if not any(verdicts):
             unjudged[question] = reason
@@ -239,24 +242,24 @@ def _select_unjudged(reasons: Mapping[str, str], asked_ways: Sequence[AskedWay])
 
 
 def _explain_exclusion(scorer: Prompted, answers: NDArray[np.int64], items: Sequence[Item]) -> str:
-    """Return why the answers to a format are not compared with others; "" if they are.
+    """Return the reason why a prompt format is not compared with others; "" if it is.
 
     Args:
-        scorer: The model in this format.
+        scorer: The model with prompts in this format.
         answers: (N,) answers to the items; -1 for an answer that cannot be read.
         items: N labeled items.
     """
     is_unread = answers == NO_ANSWER
     unread_share = float(is_unread.mean())
-    # The same share withholds the verdicts of an audit.
+    # An audit has no verdicts if a larger share of its answers cannot be read.
     if unread_share > MAX_UNREAD_FOR_VERDICT:
         return f"{percent(unread_share)} of its answers cannot be read"
-    # Unread answers may depend on the correct answer itself, or on where it is displayed.
+    # Whether an answer can be read may depend on the correct answer, or on its displayed position.
     labels = []
     displayed_positions = []
     for item in items:
         n_options = len(scorer.rendering.texts(item))
-        displayed_order = scorer.rendering.places(n_options)
+        displayed_order = scorer.rendering.get_displayed_order(n_options)
         labels.append(item.label)
         displayed_positions.append(displayed_order.index(item.label))
     label_p_value = compute_dependence(is_unread, labels)
@@ -272,13 +275,15 @@ def _measure_spread(
     split: AuditSplit,
     resampling: Resampling,
 ) -> tuple[FormatSpread | None, str]:
-    """Measure how far the accuracies lie apart, on the items that are read in each compared format.
+    """Measure the spread of the accuracies of the compared prompt formats.
+
+    Only items whose answers can be read in all compared formats count.
 
     Args:
-        asked_ways: W formats, some of which may be excluded from the comparison.
-        answers_by_way: (W, N) answers; -1 for one that cannot be read.
-        split: The N items.
-        resampling: Level of the interval; number of shuffles and their seed.
+        asked_ways: W formats. Those with a reason in `excluded` are not compared.
+        answers_by_way: (W, N) answers; -1 for an answer that cannot be read.
+        split: The N items, with labels and clusters.
+        resampling: Level of the interval; number and seed of the shuffles.
 
     Returns:
         The spread and ""; or None and the reason why there is none.
@@ -287,12 +292,12 @@ def _measure_spread(
     if len(compared) < 2:
         return None, f"the answers of {len(compared)} of {len(asked_ways)} can be read"
     answers = answers_by_way[compared]
-    # An item that is unread in one format would make a difference without an answer.
+    # An item with an unread answer would add to the spread, although the answer is unknown.
     is_read = (answers != NO_ANSWER).all(axis=0)
     if not is_read.any():
         return None, "no item is read in each of them"
     is_correct = answers[:, is_read] == split.labels[is_read]
-    # Items of a cluster keep their answers together when these are shuffled.
+    # The answers to all items of a cluster are shuffled together.
     clusters = select_clusters(split.clusters, is_read)
     return format_spread(is_correct, clusters=clusters, resampling=resampling), ""
 
@@ -300,22 +305,22 @@ def _measure_spread(
 def _compare_verdicts(
     asked_ways: Sequence[AskedWay], reasons: Mapping[str, str], resampling: Resampling
 ) -> dict[str, Estimate]:
-    """Estimate how many of the other compared formats have the verdict of the first one.
+    """Estimate the share of prompt formats in which a question has the same verdict as in the first.
 
     Args:
-        asked_ways: Formats with their verdicts, the model's own first.
-        reasons: Questions without a verdict in any format, which are left out.
+        asked_ways: Formats with their verdicts; the first one is the model's own.
+        reasons: Questions without a verdict in any format; these are excluded.
         resampling: Level of the intervals.
 
     Returns:
-        Question -> the share; without questions that no other format can be compared on.
+        Question -> the share of the other compared formats. Empty if there are no other formats.
     """
     shares = {}
     for name, verdict in asked_ways[0].verdicts.items():
         if name in reasons:
             continue
         is_same = []
-        # A format that cannot be read has no verdict that could differ.
+        # Formats whose answers cannot be read are excluded, because their verdicts mean nothing.
         for row in asked_ways[1:]:
             if not row.excluded:
                 is_same.append(row.verdicts[name] == verdict)

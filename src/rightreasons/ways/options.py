@@ -12,7 +12,7 @@ _OWN_NAME = "ways"
 
 
 class WaysOptions(QuestionOptions):
-    """Does it matter how it is asked?"""
+    """Does the prompt format matter?"""
 
     n_ways: int = option(
         12,
@@ -29,8 +29,13 @@ class WaysOptions(QuestionOptions):
     )
 
     def _check(self) -> None:
+        """Check that this question is not among the questions that are asked in each format.
+
+        Raises:
+            OptionError: If it is.
+        """
         super()._check()
-        # It would ask itself in every format, without end.
+        # The question would ask itself again in every format, without end.
         if _OWN_NAME in self.questions:
             raise OptionError(
                 f"Expected other questions than {_OWN_NAME!r} in `questions`, but got "

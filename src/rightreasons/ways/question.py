@@ -36,21 +36,32 @@ LARGE = ("some", "large")
 
 
 def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
-    """Ask the labeled items of an audit in several prompt formats, and compare the accuracies.
+    """Ask about the labeled items of an audit in several prompt formats, and compare the answers.
 
     Args:
         context: The audit, whose model must be a language model with a prompt.
-        options: Number of formats, and the questions whose verdicts are compared between them.
+        options: Number of formats, and the questions whose verdicts are compared between formats.
+
+    Returns:
+        Accuracy by format, the spread of the accuracies, POSIX, flips, and agreement of verdicts.
+
+    Raises:
+        ValueError: If the model is not a language model with a prompt.
     """
     prompted = context.prompted
     if prompted is None:
         raise ValueError("Expected a language model with a prompt, but got another kind of model.")
-    # An accuracy needs labels.
+    # The accuracy of a format needs labels.
     labeled = context.primary.take(np.flatnonzero(context.primary.labeled))
 
     def judge(scorer: Prompted, scores: Scores) -> Mapping[str, tuple[str, str]]:
-        """Return the verdicts of the other questions on the scores of one format."""
-        # To them, each format is a separate model with its own answers and its own cache.
+        """Return the verdicts of `options.questions` about the scores of one prompt format.
+
+        Args:
+            scorer: The model with prompts in this format.
+            scores: Its scores of the labeled items.
+        """
+        # For these questions, each format is a separate model, with its own answers and cache.
         format_context = dataclasses.replace(
             context,
             source=scorer,
@@ -77,51 +88,58 @@ def measure(context: AuditContext, options: WaysOptions) -> WaysFigures:
 # --- Figures and tables
 
 
-def get_spread(m: WaysFigures) -> Estimate | None:
+def get_spread(measurement: WaysFigures) -> Estimate | None:
     """Return the spread of the accuracies; None if it is withheld."""
-    if m.spread is None:
+    if measurement.spread is None:
         return None
-    return Estimate(m.spread.spread)
+    return Estimate(measurement.spread.spread)
 
 
-def get_held_out(m: WaysFigures) -> Estimate | None:
+def get_held_out(measurement: WaysFigures) -> Estimate | None:
     """Return the difference of the best and the worst format; None if it is withheld."""
-    if m.spread is None:
+    if measurement.spread is None:
         return None
-    return m.spread.held_out
+    return measurement.spread.held_out
 
 
-def get_given_up(m: WaysFigures) -> Estimate | None:
+def get_given_up(measurement: WaysFigures) -> Estimate | None:
     """Return the share of correct answers that a doubt changes; None if it is not known."""
-    if m.given_up is None:
+    if measurement.given_up is None:
         return None
-    return m.given_up.difference
+    return measurement.given_up.difference
 
 
-def count_given_up(m: WaysFigures) -> int:
+def count_given_up(measurement: WaysFigures) -> int:
     """Return the number of correct answers that were doubted."""
-    return 0 if m.given_up is None else m.given_up.n_items
+    return 0 if measurement.given_up is None else measurement.given_up.n_items
 
 
-def draw_formats(key: str, m: WaysFigures) -> Drawing:
+def draw_formats(key: str, measurement: WaysFigures) -> Drawing:
     """Draw the accuracy by each format that is compared."""
     rows = []
-    for row in m.ways:
+    for row in measurement.ways:
         # What cannot be read would be drawn as errors of the model.
         if not row.excluded:
             rows.append((row.way.title, [row.accuracy]))
     return plots.dot_rows(key, rows=rows, series=("accuracy",), xlabel="share of items")
 
 
-def list_formats(m: WaysFigures) -> Iterator[tuple[Any, ...]]:
+def list_formats(measurement: WaysFigures) -> Iterator[tuple[Any, ...]]:
     """Return a row per format."""
-    for row in m.ways:
+    for row in measurement.ways:
         yield row.way.title, row.accuracy, row.n_unread, row.excluded
 
 
-def list_flips(m: WaysFigures) -> Iterator[tuple[Any, ...]]:
-    """Return a row per kind of answer that is doubted."""
-    for flips in m.flips:
+def list_flips(measurement: WaysFigures) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the table of flips: one for correct and one for incorrect first answers.
+
+    The columns are the kind of change, the number of items, the shares that change after a doubt and
+    after a neutral request, their difference, and its p-value.
+
+    Args:
+        measurement: Figures of all prompt formats; `flips` are the changes after a doubt.
+    """
+    for flips in measurement.flips:
         yield (
             flips.turn.replace("right", "correct").replace("wrong", "incorrect"),
             flips.n_items,
@@ -132,10 +150,10 @@ def list_flips(m: WaysFigures) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def describe_verdicts(m: WaysFigures, question: str) -> str:
+def describe_verdicts(measurement: WaysFigures, question: str) -> str:
     """Return the verdicts on a question over the formats, with how many have each."""
     counts: Counter[str] = Counter()
-    for row in m.ways:
+    for row in measurement.ways:
         counts[row.verdicts[question] or "no answer"] += 1
     # The most frequent verdict comes first.
     parts = [f"{label} in {count}" for label, count in counts.most_common()]
@@ -145,49 +163,53 @@ def describe_verdicts(m: WaysFigures, question: str) -> str:
 # --- Verdict
 
 
-def is_withheld(m: WaysFigures) -> bool:
+def is_withheld(measurement: WaysFigures) -> bool:
     """Return whether unread answers leave nothing to compare."""
-    return m.spread is None
+    return measurement.spread is None
 
 
-def depends_on_format(m: WaysFigures) -> bool:
+def depends_on_format(measurement: WaysFigures) -> bool:
     """Return whether the accuracy depends significantly on the format."""
-    return m.spread is not None and m.spread.decided.level in LARGE
+    return measurement.spread is not None and measurement.spread.decided.level in LARGE
 
 
-def gives_up(m: WaysFigures) -> bool:
+def gives_up(measurement: WaysFigures) -> bool:
     """Return whether a doubt changes significantly many correct answers."""
-    return m.given_up is not None and m.given_up.decided.level in LARGE
+    return measurement.given_up is not None and measurement.given_up.decided.level in LARGE
 
 
-def is_about_doubt(m: WaysFigures) -> bool:
+def is_about_doubt(measurement: WaysFigures) -> bool:
     """Return whether the doubt is the finding; a dependence on the format comes first."""
-    return gives_up(m) and not depends_on_format(m)
+    return gives_up(measurement) and not depends_on_format(measurement)
 
 
-def is_steady(m: WaysFigures) -> bool:
+def is_steady(measurement: WaysFigures) -> bool:
     """Return whether both differences are significantly small, as far as they were asked."""
     # Green takes evidence on all that was asked.
-    if m.spread is None or m.spread.decided.level != "small" or m.is_doubt_unread:
+    if (
+        measurement.spread is None
+        or measurement.spread.decided.level != "small"
+        or measurement.is_doubt_unread
+    ):
         return False
-    return m.given_up is None or m.given_up.decided.level == "small"
+    return measurement.given_up is None or measurement.given_up.decided.level == "small"
 
 
-def get_format_size(m: WaysFigures) -> float:
+def get_format_size(measurement: WaysFigures) -> float:
     """Return the size of the dependence on the format."""
-    held_out = get_held_out(m)
+    held_out = get_held_out(measurement)
     return 0.0 if held_out is None else max(held_out.value or 0.0, 0.0)
 
 
-def get_doubt_size(m: WaysFigures) -> float:
+def get_doubt_size(measurement: WaysFigures) -> float:
     """Return the size of the effect of a doubt."""
-    given_up = get_given_up(m)
+    given_up = get_given_up(measurement)
     return 0.0 if given_up is None else max(given_up.value or 0.0, 0.0)
 
 
 WAYS = Question(
     name="ways",
-    title="Does it matter how it is asked?",
+    title="Does the prompt format matter?",
     prose=prose(
         __file__, verdicts=describe_verdicts, is_about_doubt=is_about_doubt, MARGINS=MARGINS
     ),

@@ -7,7 +7,6 @@ change with the prompt, and `compare_flips` how many answers a doubt changes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,16 +78,17 @@ class Flips(Result):
 def format_spread(
     right: Any, *, clusters: Any = None, resampling: Resampling = Resampling()
 ) -> FormatSpread:
-    """Measure how far the accuracies of several prompt formats lie apart.
+    """Measure the spread of the accuracies of several prompt formats: the largest minus the smallest.
 
     Args:
-        right: (W, N) whether the answer to each item is correct by each format.
-        clusters: (N,) names of the units that items belong to. None for independent items.
-        resampling: Level of the interval; number of shuffles and their seed, which also halves the units.
+        right: (W, N) whether the answer to each item is correct, for each format.
+        clusters: (N,) names of the clusters that items belong to. None for independent items.
+        resampling: Level of the interval; number of shuffles and their seed. The seed also divides the
+            items or clusters into halves.
 
     Returns:
-        The spread, its mean and p-value if the format changed nothing, and the held-out difference of the best and the worst
-        format.
+        The spread, its mean and its p-value if the format does not matter, and the held-out difference
+        of the best and the worst format.
 
     References:
         Sclar, Choi, Tsvetkov, Suhr (2024), "Quantifying Language Models' Sensitivity to Spurious
@@ -104,30 +104,30 @@ def format_spread(
     """
     is_correct = np.asarray(right, dtype=np.float64)
     n_formats, n_items = is_correct.shape
-    # Number of the unit of each item; independent items are units of their own.
+    # The unit of an item is its cluster, or the item itself if items are independent.
     unit_of_item = number_clusters(clusters, n_items)
     if unit_of_item is None:
         unit_of_item = np.arange(n_items)
     n_units = int(unit_of_item.max()) + 1
     rng = np.random.default_rng(resampling.seed)
 
-    # If the format changes nothing, the answers of a unit can be exchanged between the formats.
+    # If the format does not matter, the answers of a unit can be exchanged between the formats.
     spread = float(np.ptp(is_correct.mean(axis=1)))
     formats_by_unit = np.tile(np.arange(n_formats), (n_units, 1))
     chance_spreads = np.empty(resampling.resamples)
     for resample in range(resampling.resamples):
-        # (n_units, W): which format each unit takes its answers from, in place of format w.
+        # (n_units, W): entry (u, w) is the format whose answers of unit u replace those of format w.
         shuffled_formats = rng.permuted(formats_by_unit, axis=1)
         format_of_item = shuffled_formats[unit_of_item].T
         shuffled = is_correct[format_of_item, np.arange(n_items)]
         chance_spreads[resample] = np.ptp(shuffled.mean(axis=1))
-    # Rounding must not make an equal spread a smaller one.
+    # Equal spreads may differ by rounding.
     n_as_large = int((chance_spreads >= spread - 1e-12).sum())
 
-    # The halves differ by at most one unit.
+    # Random halves of the units, whose sizes differ by at most one.
     is_first_half = rng.permutation(np.arange(n_units) % 2 == 0)[unit_of_item]
     held_out = _estimate_held_out(is_correct, unit_of_item, is_first_half, resampling.level)
-    # The verdict makes several tests, so that its intervals are wider than those of the page.
+    # The verdict is based on several tests, so its intervals are wider than the displayed ones.
     strict_level = resampling.correct_for_tests(N_TESTS).level
     strict = _estimate_held_out(is_correct, unit_of_item, is_first_half, strict_level)
     return FormatSpread(
@@ -147,9 +147,9 @@ def _estimate_held_out(
     is_first_half: NDArray[np.bool_],
     level: float,
 ) -> Estimate:
-    """Estimate how much better the best format is than the worst one, on items that did not select them.
+    """Estimate how much better the best prompt format is than the worst one, on held-out items.
 
-    Both are selected on one half of the items and compared on the other, in both directions.
+    Both are selected on one half of the items, and compared on the other half, in both directions.
 
     Args:
         is_correct: (W, N) 1 if the answer to an item by a format is correct, otherwise 0.
@@ -181,8 +181,8 @@ def _estimate_held_out(
         values.append(float(differences.mean()))
         lows.append(interval.low)
         highs.append(interval.high)
-    # Each half selects for the other, so that the two differences depend on each other. The means of
-    # the ends of their intervals are valid under any dependence.
+    # Each half selects the formats for the other half, so the two differences are dependent. The
+    # means of the ends of their intervals are valid under any dependence.
     return Estimate(
         value=float(np.mean(values)),
         low=float(np.mean(lows)),
@@ -198,9 +198,9 @@ def prompt_sensitivity(rows: Any) -> float:
     \[ \psi = \frac{1}{N(N-1)} \sum_{i \ne j} \frac{1}{L_{y_j}}
     \left| \log \frac{P(y_j | x_i)}{P(y_j | x_j)} \right| \]
 
-    with \(y_j\) the response to the prompt \(x_j\): here the likeliest answer, while the paper
-    generates one. The authors' released code has \(P(y_i | x_j)\) in place of \(P(y_j | x_i)\),
-    and a limit of tokens for \(L\).
+    where \(y_j\) is the response to the prompt \(x_j\). Here it is the likeliest answer; in the paper,
+    it is generated. The authors' released code has \(P(y_i | x_j)\) in place of \(P(y_j | x_i)\),
+    and a maximum number of tokens for \(L\).
 
     Args:
         rows: (N, C) log-probability per token of each answer after each of N >= 2 prompts.
@@ -220,8 +220,8 @@ def prompt_sensitivity(rows: Any) -> float:
     answers = log_probabilities.argmax(axis=1)
     # (N, N): entry (i, j) is the log-probability of the answer to prompt j after prompt i.
     answer_log_probabilities = log_probabilities[:, answers]
-    # The diagonal has that of each answer after its own prompt, log P(y_j | x_j). Subtracted from
-    # each row, it leaves 0 for i = j, so that the sum is over the pairs of different prompts.
+    # The diagonal is log P(y_j | x_j), of each answer after its own prompt. Subtracting it from each
+    # row gives 0 for i = j, so the sum is over pairs of different prompts.
     own_log_probabilities = np.diag(answer_log_probabilities)
     differences = np.abs(answer_log_probabilities - own_log_probabilities)
     return float(differences.sum() / (n_prompts * (n_prompts - 1)))
@@ -235,29 +235,28 @@ def compare_flips(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> Flips | None:
-    """Compare how many answers change after a doubt and after a neutral request.
+    """Compare how many answers change after a doubt with how many change after a neutral request.
 
     Args:
-        turn: Kind of change.
+        turn: Kind of change, "right to wrong" or "wrong to right".
         doubted: (N,) whether each answer changes after the doubt.
-        asked_again: (N,) whether each answer changes after the neutral request.
-        clusters: (N,) names of the units that items belong to. None for independent items.
-        resampling: Level of the intervals; random signs and their seed.
+        asked_again: (N,) whether each answer to the same items changes after the neutral request.
+        clusters: (N,) names of the clusters that items belong to. None for independent items.
+        resampling: Level of the intervals; number and seed of random signs.
 
     Returns:
-        The comparison, or None without answers.
+        The comparison; None if there are no answers.
     """
-    rates: Sequence[Estimate | None] = [
-        estimate_rate(doubted, resampling, clusters),
-        estimate_rate(asked_again, resampling, clusters),
-    ]
-    if rates[0] is None or rates[1] is None:
+    doubted_rate = estimate_rate(doubted, resampling, clusters)
+    repeated_rate = estimate_rate(asked_again, resampling, clusters)
+    if doubted_rate is None or repeated_rate is None:
         return None
-    # Both answers are to the same items.
+    # The test is paired, because both changes are about the same items.
     pair = (doubted.astype(np.float64), asked_again.astype(np.float64))
     test = compare_paired_means(*pair, clusters=clusters, resampling=resampling)
-    family = resampling.correct_for_tests(N_TESTS)
-    strict = compare_paired_means(*pair, clusters=clusters, resampling=family)
+    # The verdict is based on several tests, so its interval is wider than the displayed one.
+    corrected = resampling.correct_for_tests(N_TESTS)
+    strict = compare_paired_means(*pair, clusters=clusters, resampling=corrected)
     decided = decide_above(
         make_estimate(strict.difference, strict.interval),
         MARGINS["sway"],
@@ -267,8 +266,8 @@ def compare_flips(
     return Flips(
         turn=turn,
         n_items=len(doubted),
-        doubted=rates[0],
-        asked_again=rates[1],
+        doubted=doubted_rate,
+        asked_again=repeated_rate,
         difference=make_estimate(test.difference, test.interval),
         decided=decided,
         p_value=test.p_value,

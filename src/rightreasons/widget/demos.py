@@ -29,17 +29,17 @@ def module_page(
     options: Mapping[str, Any] | None = None,
     **loaded_with: Any,
 ) -> Any:
-    """Build the demo of the module next to an `app.py`: inputs and options as JSON, result, card.
+    """Build the demo page of an evaluate module: inputs and options as JSON, the result, and the card.
 
-    The page opens with the result of the example. The inputs are the module's features, a list for
-    each, and the options are those of the module (the keyword-only parameters of `_compute`). For an
-    invalid input, the page shows the sentence of the error instead of the result.
+    The page opens with the result of the example. The inputs are one list for each feature of the
+    module, and the options are its keyword-only parameters of `_compute`. If an input is invalid, the
+    page shows the error message instead of the result.
 
     Args:
-        file: The `app.py`; the README.md in its folder is shown as the card.
-        example: The initial inputs, one list for each feature; optional inputs may be omitted.
-        options: Initial options, where they differ from the module's defaults.
-        **loaded_with: Options that the module is loaded with, such as a model.
+        file: The `app.py` in the folder of the module. The README.md in this folder is the card.
+        example: Initial inputs, one list for each feature; optional inputs may be omitted.
+        options: Initial options that differ from the defaults of the module.
+        **loaded_with: Options for loading the module, such as a model.
 
     Returns:
         A `gradio.Blocks`, not launched.
@@ -48,13 +48,13 @@ def module_page(
     import gradio as gr
 
     folder = Path(file).resolve().parent
-    # The module is loaded by its file. By its folder, which a Space calls "app", evaluate would look
-    # for app.py.
+    # The module is loaded by its file. If it were loaded by its folder, which is called "app" in a
+    # Space, evaluate would load app.py.
     (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
     module = evaluate.load(str(source), **loaded_with)
 
     def compute(inputs_text: str, options_text: str) -> tuple[str, Any]:
-        """Return the error message and the result, of which one is empty."""
+        """Return ("", result), or (error message, None) if an input is invalid."""
         try:
             inputs = parse_values(inputs_text, "Inputs")
             module_options = parse_values(options_text, "Options")
@@ -94,7 +94,7 @@ def module_page(
             compute,
             [input_box, option_box],
             [headline, result_box],
-            # One call at a time, because a module holds the state of the call that it answers.
+            # Calls run one at a time, because a module stores the state of the current call.
             concurrency_id=module.name,
             scroll_to_output=True,
         )
@@ -108,11 +108,16 @@ def _format_inputs(example: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _list_options(module: Any, loaded_with: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a module with their defaults, without those it was loaded with."""
+    """Return the defaults of the options that a visitor can change.
+
+    Args:
+        module: The loaded module.
+        loaded_with: Options that the module was loaded with; these cannot be changed.
+    """
     parameters = inspect.signature(module._compute).parameters
     defaults = {}
     for name in module.option_names():
-        # An option of the load, such as a model, has no JSON.
+        # Some of these options, such as a model, could not be written as JSON.
         if name not in loaded_with:
             defaults[name] = parameters[name].default
     return defaults
@@ -127,15 +132,18 @@ def _read_card(folder: Path) -> tuple[str, str]:
 
 
 def parse_values(text: object, name: str) -> dict[str, Any]:
-    """Read inputs or options of a module as typed by a visitor, within the limits of a page.
+    """Parse the inputs or options of a module that a visitor typed as JSON.
 
     Args:
-        text: A JSON object.
-        name: Name of the field on the page.
+        text: The JSON object.
+        name: Name of the field on the page, for error messages.
+
+    Returns:
+        Name of each input or option -> its value.
 
     Raises:
-        TypeError: If it is not a text, or not an object.
-        ValueError: If it is not JSON, or a list or a number is too large for a public page.
+        TypeError: If `text` is not a string, or the JSON is not an object.
+        ValueError: If it is not JSON, or if a list or a number is too large for a public page.
 
     Example:
         >>> parse_values('{"n_bins": 10}', "Options")
@@ -152,15 +160,16 @@ def parse_values(text: object, name: str) -> dict[str, Any]:
 
 
 def _check_size(name: str, value: object) -> None:
-    """Raise a ValueError for a list or a number that is too large for a public page.
-
-    Time and memory grow with the length of a list and with every count but the seed.
+    """Check that a list or a number is not too large for a public page.
 
     Args:
         name: Name of the input or the option.
-        value: Its value.
+        value: Its value; values of other types are not checked.
+
+    Raises:
+        ValueError: If it is too large.
     """
-    # Time and memory grow with the length of a list and with every count but the seed.
+    # Time and memory grow with the length of a list and with every number except the seed.
     if isinstance(value, list):
         size: Any = len(value)
         limit = MAX_PAGE_ROWS

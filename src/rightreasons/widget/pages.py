@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rightreasons.core.arrays import describe_kind
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval
 from rightreasons.core.limits import (
     MAX_PAGE_CHARACTERS,
@@ -30,7 +31,7 @@ from rightreasons.core.limits import (
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_at_most, check_count
 from rightreasons.io.files.compressed import get_data_type, unpack_file
-from rightreasons.page.formats import NONE
+from rightreasons.page.formats import NONE, number, p_value
 
 MAX_TABLE_ROWS = 200
 """Maximum number of rows that `table` writes; below them it says how many more there are."""
@@ -41,15 +42,27 @@ MISTAKES = (TypeError, ValueError)
 FILTER = "Filter of a log"
 """The field of a page in which a visitor names the filter or the scorer of a log that has several."""
 
+FIELD_BY_OPTION = {"log_filter": FILTER}
+"""Option of the readers of files -> the field of a page for it."""
+
 
 def problem(error: Exception | str) -> str:
-    """Write an error as one sentence for the reader of a page, to whom an option of the reader of logs is a field.
+    """Write an error as a paragraph of HTML for the visitor of a page.
+
+    A visitor does not know the option that an error names, so the name of its field replaces it.
+
+    Args:
+        error: The error, or its message.
 
     Example:
         >>> problem(ValueError("Expected x < 1."))
         '<p class="rr-problem" role="alert">Expected x &lt; 1.</p>'
     """
-    sentence = str(error).replace("Choose one with `log_filter`", f"Choose one under “{FILTER}”")
+    sentence = str(error)
+    for option in getattr(error, "option", ()):
+        if option in FIELD_BY_OPTION:
+            # Messages write options in backticks.
+            sentence = sentence.replace(f"`{option}`", f"the field “{FIELD_BY_OPTION[option]}”")
     return f'<p class="rr-problem" role="alert">{html.escape(sentence)}</p>'
 
 
@@ -64,10 +77,10 @@ def verdict(sentence: str, tone: str = "neutral") -> str:
 
 
 def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
-    """Write figures as a grid of tiles: a name, a value, and a small line below.
+    """Write figures as a grid of tiles in HTML: a name, a value, and a small line below.
 
     Args:
-        entries: (name, value, small line) of each tile.
+        entries: (name, value, small line) of each tile, such as ("ECE", "0.05", "lower is better").
 
     Example:
         >>> tiles([("ECE", "0.05", "lower is better")]).count("<div>")
@@ -79,7 +92,8 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
         blocks.append(
             f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small_line}</dd></div>'
         )
-    # On a wide page, all rows are full: four tiles are one row, and six are two.
+    # With these numbers of columns, all rows of a wide page are full: four tiles are one row, and six
+    # tiles are two rows.
     n_columns = 3
     if len(blocks) % 4 == 0:
         n_columns = 4
@@ -91,21 +105,26 @@ def table(
     columns: Mapping[str, str] | None = None,
     *,
     caption: str = "",
+    units: Mapping[str, str] | None = None,
 ) -> str:
     """Write rows as an HTML table that scrolls within itself on a narrow page.
 
-    At most `MAX_TABLE_ROWS` rows are written, and the number of the others below them.
+    At most `MAX_TABLE_ROWS` rows are written. The number of further rows is written below the table.
 
     Args:
-        rows: One mapping per row.
-        columns: The heading of each key to show, in order; by default the keys of the first row.
-        caption: A line above the table.
+        rows: Key -> value of each row.
+        columns: Key -> heading of each displayed column, in order. If None, the keys of the first row
+            are the headings.
+        caption: A line above the table; "" if there is none.
+        units: Key -> unit of its values, as in `number`, or "p_value". Values of other keys are written
+            by `figure`.
     """
+    units = units or {}
     if columns is None:
         columns = {}
         if rows:
             columns = {key: key.replace("_", " ") for key in rows[0]}
-    # Figures are aligned to the right, texts to the left.
+    # The class of numeric columns aligns their cells to the right.
     class_by_key = {}
     for key in columns:
         class_by_key[key] = ""
@@ -119,7 +138,7 @@ def table(
     for row in rows[:MAX_TABLE_ROWS]:
         cells = []
         for key in columns:
-            text = html.escape(figure(row.get(key)))
+            text = html.escape(_write_value(row.get(key), units.get(key)))
             cells.append(f"<td{class_by_key[key]}>{text}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
 
@@ -130,12 +149,21 @@ def table(
     n_hidden = len(rows) - MAX_TABLE_ROWS
     if n_hidden > 0:
         footnote = f'<p class="rr-small">and {pluralize(n_hidden, "more row")}</p>'
-    # A reader without a mouse can scroll the table once it has the focus.
+    # With a tabindex, the table can have the focus and be scrolled without a mouse.
     return (
         f'<div class="rr-table" tabindex="0"><table>{caption_element}'
         f"<thead><tr>{''.join(headings)}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>{footnote}"
     )
+
+
+def _write_value(value: Any, unit: str | None) -> str:
+    """Write the value of a cell in its unit; None for a value without a unit."""
+    if unit is None:
+        return figure(value)
+    if unit == "p_value":
+        return NONE if value is None else p_value(value)
+    return number(value, unit)
 
 
 def _is_numeric(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
@@ -145,7 +173,10 @@ def _is_numeric(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
 
 
 def figure(value: Any) -> str:
-    """Write one value for display: four decimal places, thousands separators, a dash if undefined.
+    """Format a value for display: four decimal places, thousands separators, a dash if undefined.
+
+    Args:
+        value: A number, a boolean, None, or any other value, which is converted to a string.
 
     Example:
         >>> figure(0.123456), figure(12000), figure(None), figure(1e-7), figure(True)
@@ -153,33 +184,33 @@ def figure(value: Any) -> str:
     """
     if value is None:
         return NONE
-    # A bool is an int, too.
+    # Booleans come first, because bool is a subclass of int.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if not isinstance(value, float):
         return str(value)
-    # Four decimal places would show a small figure as zero.
+    # With four decimal places, a smaller figure would be displayed as zero.
     if 0 < abs(value) < 5e-5:
         return f"{value:.0e}"
-    # The sum with zero has no sign before zero.
+    # Adding zero turns -0.0 into 0.0.
     return f"{value + 0.0:.4f}"
 
 
 def between(interval: Interval | Mapping[str, Any] | None) -> str:
-    """Write an interval for the small line of a tile; "" where there is none.
+    """Write the interval of a share for the small line of a tile; "" if there is none.
 
     Example:
         >>> between({"low": 0.25, "high": 0.5, "confidence_level": 0.95})
-        '95% interval 0.2500 to 0.5000'
+        '95% interval 25.0% to 50.0%'
     """
     if interval is None:
         return ""
     if isinstance(interval, Interval):
         interval = interval.to_dict()
     level = f"{100 * interval['confidence_level']:g}%"
-    return f"{level} interval {figure(interval['low'])} to {figure(interval['high'])}"
+    return f"{level} interval {number(interval['low'])} to {number(interval['high'])}"
 
 
 def is_number(value: Any) -> bool:
@@ -211,14 +242,14 @@ SESSIONS = 100
 def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
-    Its handlers are for the page alone. A handler that is called while it works is called once more
-    afterwards, with the latest inputs. An upload that no handler has read is deleted after ten
-    minutes; what a session holds is dropped when its visitor leaves. Within the route of another
-    page, it is a page of that app.
+    Handlers cannot be called through gradio's API. A handler that is called while it is running is
+    called once more afterwards, with the latest inputs. An upload that no handler has read is deleted
+    after ten minutes, and the state of a session is deleted when the visitor leaves. If the block is
+    within the route of an app with several pages, it adds a page to that app.
 
     Args:
         title: The title of the page.
-        style: A further style sheet; None without one.
+        style: A further style sheet; None if there is none.
 
     Yields:
         The app, inside which components are created.
@@ -228,10 +259,10 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
 
     app: Any = Context.root_block
     if app is None:
-        # Uploads are searched every 60 seconds, and deleted when they are 600 seconds old.
+        # Every 60 seconds, gradio deletes uploads that are older than 600 seconds.
         app = gr.Blocks(title=title, delete_cache=(60, 600))
     else:
-        # The app of several pages is entered already.
+        # The context of an app with several pages has already been entered.
         app = contextlib.nullcontext(app)
     with app as demo:
         for file in filter(None, (STYLE, style)):
@@ -242,16 +273,17 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
 
-        # gradio passes a request to an argument of this annotation, and gradio is imported late.
+        # gradio passes the request because of this annotation. It is set here, because gradio is not
+        # imported at the top of the module.
         forget.__annotations__["request"] = gr.Request
         demo.unload(forget)
         yield demo
     for handler in demo.fns.values():
         handler.api_visibility = "private"
-        # A visitor who presses a button again meanwhile has changed something.
+        # A visitor who presses a button again while its handler is running has changed an input.
         if handler.trigger_mode == "once":
             handler.trigger_mode = "always_last"
-    # One call at a time, because a module or a model holds the state of the call that it answers.
+    # Handlers run one at a time, because a module or a model stores the state of the current call.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
 
 
@@ -261,7 +293,11 @@ def launch(demo: Any) -> None:
 
 
 def typed_text(value: object, name: str) -> str:
-    """Check a text that a visitor typed.
+    """Check that a field contains a string of limited length.
+
+    Args:
+        value: Value of the field.
+        name: Name of the field, for error messages.
 
     Example:
         >>> typed_text(None, "Question")
@@ -298,7 +334,14 @@ def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2*
 
 
 def typed_hub_id(value: object, name: str) -> str:
-    """Check the id of a model or a data set that a visitor typed: a public page opens no folders of its machine.
+    """Check that a field contains the id of a model or a data set on the hub, and no path of this computer.
+
+    Args:
+        value: Value of the field.
+        name: Name of the field, for error messages.
+
+    Returns:
+        The id without spaces around it.
 
     Example:
         >>> typed_hub_id(" owner/model ", "Model")
@@ -324,14 +367,14 @@ def typed_hub_id(value: object, name: str) -> str:
 
 
 def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any, None, Any]:
-    """Wait for work inside a handler of gradio, and leave its outputs unchanged meanwhile.
+    """Wait for work inside a handler of gradio, without changing the outputs of the handler.
 
     Args:
-        steps: Generator of `work`, which yields while the work goes on.
+        steps: Generator of `work`, which yields as long as the work is running.
         n_outputs: Number of outputs of the handler.
 
     Yields:
-        Outputs that stay as they are, so that gradio notices when the visitor leaves.
+        Unchanged outputs. Because of them, gradio closes the generator when the visitor leaves.
 
     Returns:
         The result of the work.
@@ -342,6 +385,7 @@ def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any,
         try:
             next(steps)
         except StopIteration as end:
+            # The value of a generator is its result.
             return end.value
         # A handler with a single output yields a value instead of a list.
         unchanged: Any = gr.skip()
@@ -350,7 +394,7 @@ def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any,
         try:
             yield unchanged
         except GeneratorExit:
-            # The visitor has left, and nobody needs the result.
+            # The visitor has left, so the work is stopped.
             steps.close()
             raise
 
@@ -401,7 +445,14 @@ class Held:
 
 @contextlib.contextmanager
 def by_name(*paths: str | Path) -> Iterator[None]:
-    """Let an error call uploaded files by their names, as a visitor knows them, in place of their paths on the server.
+    """Replace paths of uploaded files on the server by the names of the files, in errors of a block.
+
+    Args:
+        *paths: Paths of the files.
+
+    Raises:
+        OptionError: In place of a TypeError or ValueError that names its option.
+        ValueError: In place of any other TypeError or ValueError.
 
     Example:
         >>> with by_name("/tmp/gradio/5f2a/items.csv"):
@@ -416,6 +467,10 @@ def by_name(*paths: str | Path) -> Iterator[None]:
         sentence = str(error)
         for path in paths:
             sentence = sentence.replace(str(path), Path(path).name)
+        # `problem` needs the option, to name the field of the page.
+        option = getattr(error, "option", ())
+        if option:
+            raise OptionError(sentence, option=option) from error
         raise ValueError(sentence) from error
 
 
@@ -426,18 +481,18 @@ def upload_file(**settings: Any) -> Any:
 
 @functools.cache
 def _file_class() -> Any:
-    """Return a subclass of `gradio.File` whose handlers get paths.
+    """Return a subclass of `gradio.File` whose handlers get the paths of uploads.
 
-    gradio's own class makes an empty temporary file for each upload, and leaves it behind.
+    The class of gradio itself creates an empty temporary file for each upload, and does not delete it.
     """
     import gradio as gr
 
     def process_single_file(self: Any, file: Any) -> str:
         return str(file.path)
 
-    # It has to be a class, because gradio makes a component anew with each update of it. A `class`
-    # statement would call gradio's metaclass, which writes a stub file next to the source;
-    # `ABCMeta.__new__` skips that.
+    # A changed method of one component would not be enough, because gradio creates a new component
+    # with each update. A `class` statement would call gradio's metaclass, which writes a stub file to
+    # the folder of the source. `ABCMeta.__new__` does not.
     body = {"_process_single_file": process_single_file, "__module__": gr.File.__module__}
     return abc.ABCMeta.__new__(type(gr.File), "File", (gr.File,), body)
 
@@ -445,18 +500,19 @@ def _file_class() -> Any:
 def download_text(
     button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str
 ) -> None:
-    """Let a button save a text as a file of the visitor, without a file on the server.
+    """Let a button download a file in the browser of the visitor, without a file on the server.
 
     Args:
         button: The button.
-        write: Called with the inputs; returns the text, that of bytes in base64.
-        inputs: Components.
+        write: Function of the values of the inputs that returns the content of the file: a text, or
+            bytes encoded in base64.
+        inputs: Components with the values.
         name: Name of the file.
-        kind: Its media type; that of bytes is not "text/…".
+        kind: Media type of the file. If it begins with "text/", the content is a text.
     """
     import gradio as gr
 
-    # The text travels through a hidden field, and JavaScript makes a file of it.
+    # The content is sent to a hidden field, and JavaScript saves it as a file.
     text = gr.Textbox(visible="hidden", elem_classes="rr-style")
     content = "Uint8Array.from(atob(text), c => c.charCodeAt(0))"
     if kind.startswith("text/"):
@@ -472,7 +528,7 @@ def download_text(
     }}"""
     clicked = button.click(write, list(inputs), text, show_progress="hidden")
     saved = clicked.then(None, text, None, js=save)
-    # The saved text is removed from the page.
+    # After the download, the hidden field is cleared.
     saved.then(lambda: "", None, text, show_progress="hidden")
 
 
@@ -494,10 +550,10 @@ def filter_field() -> Any:
 
 
 def example_files(paths: Sequence[Path], words: str = "Example files") -> str:
-    """Write links to example files of a Space as HTML, from which visitors see the expected form.
+    """Write links to example files of a Space as HTML, and let gradio serve these files.
 
     Args:
-        paths: The files, which gradio then serves.
+        paths: The files.
         words: Text before the links.
     """
     import gradio as gr
@@ -515,8 +571,8 @@ def page_links(docs: str, papers: Mapping[str, str]) -> Any:
     """Make the links of a page to the package, its documentation and the papers.
 
     Args:
-        docs: The page of the documentation, such as "calibration".
-        papers: Authors and year -> address.
+        docs: Name of the page of the documentation, such as "calibration".
+        papers: Authors and year -> address of the paper.
 
     Returns:
         A `gradio.HTML`.
@@ -538,18 +594,20 @@ def page_links(docs: str, papers: Mapping[str, str]) -> Any:
 
 
 def check_upload(path: str | Path) -> Path:
-    r"""Check that a file is within the limits of a public page; its readers check archives and parquet files.
+    r"""Check that an uploaded file has at most the numbers of bytes, rows and values of a public page.
 
-    A compressed file is unpacked to disk until the limit; memory and time are limited where it is read (`work`).
+    The rows of archives and parquet files are not counted here, because their readers check them. A
+    compressed file is unpacked to disk, up to the limit. Memory and time are limited by `work`, in which
+    the file is read.
 
     Args:
-        path: The file. What cannot be read is left to its reader, which says so.
+        path: The file, which may be of any type.
 
     Returns:
         The file.
 
     Raises:
-        ValueError: If it has more bytes, rows or values than `core/validation.py` allows.
+        ValueError: If the file has more bytes, rows or values than `core/limits.py` allows.
 
     Example:
         >>> import tempfile
@@ -566,11 +624,11 @@ def check_upload(path: str | Path) -> Path:
     n_separators = 0
     with unpack_file(path, MAX_UNPACKED_BYTES, path.name) as file:
         kind = get_data_type(file)
-        # Readers of these files check the limits by what the files declare.
+        # These files declare their numbers of rows and values, which their readers check.
         if kind in (".npz", ".eval", ".parquet"):
             return path
         check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", path.name)
-        # Counting bytes needs neither the memory nor the time that reading the table would.
+        # Line feeds and separators are counted, which needs less memory and time than parsing.
         with file.open("rb") as stream:
             while block := stream.read(1 << 20):
                 n_lines += block.count(b"\n")

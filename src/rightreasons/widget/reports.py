@@ -19,12 +19,12 @@ _DISPATCH_ANSWER = """(answer) => document.dispatchEvent(
 
 
 def show_report(value: Mapping[str, Any] | None, *, elem_id: str) -> Any:
-    """Make the component that shows a report; a page has one.
+    """Create the component that displays a report; a page may have only one.
 
     Args:
-        value: `page`, the HTML of the report, and `live`, the models that answer to edits:
-            `{"models": [{"name": …, "labels": […]}], "has_pairs": …}`, or None for none. None for no
-            report.
+        value: A mapping with `page`, the HTML of the report, and `live`, the models for trying edited
+            texts: `{"models": [{"name": …, "labels": […]}], "has_pairs": …}`, or None if there are
+            none. If `value` is None, no report is displayed.
         elem_id: Id of the component.
 
     Returns:
@@ -34,7 +34,7 @@ def show_report(value: Mapping[str, Any] | None, *, elem_id: str) -> Any:
 
     return gr.HTML(
         value,
-        # The script writes everything: as a template, the styles of the report would hold for the
+        # The script displays the report. In a template, the styles of the report would change the
         # whole page, and its script would not run.
         html_template="",
         js_on_load=SCRIPT.read_text("utf-8"),

@@ -29,7 +29,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from rightreasons.core.errors import format_error, is_user_error
+from rightreasons.core.errors import OptionError, format_error, is_user_error
 
 SECONDS = 120.0
 """Seconds that one piece of work may take."""
@@ -48,39 +48,40 @@ def work(
     gigabytes: float = GIGABYTES,
     **keywords: Any,
 ) -> Generator[None, None, Any]:
-    """Call a function in a worker; the generator yields while it goes on and returns what the function returns.
+    """Call a function in a worker process, with limits on its time and memory.
 
-    Closing the generator ends the worker.
+    The result is a generator for a handler of gradio, which is closed when the visitor leaves. Closing
+    it ends the worker.
 
     Args:
         function: A function of a module that can be imported; arguments and results are pickled.
-        *arguments: Its arguments.
-        seconds: The longest time, which does not count the wait for a free worker.
-        gigabytes: The most memory, in 10^9 bytes.
-        **keywords: Its further arguments.
+        *arguments: Positional arguments of the function.
+        seconds: Maximum time, without the time of waiting for a free worker.
+        gigabytes: Maximum memory, in 10^9 bytes.
+        **keywords: Keyword arguments of the function.
 
     Yields:
-        None, every half second at least.
+        None, at least every half second while the function is running.
 
     Returns:
-        The result.
+        The result of the function.
 
     Raises:
-        TypeError: As the function raises it.
-        ValueError: As the function raises it; also where it takes too long or too much memory, or raises an error that
-            its input explains.
-        RuntimeError: If the function has a bug, with its traceback.
+        TypeError: If the function raises one.
+        ValueError: If the function raises one, takes too long or too much memory, or raises another
+            error that its input may cause.
+        RuntimeError: If the function has a bug; the message is its traceback.
     """
     worker = None
     while worker is None:
         with contextlib.suppress(queue.Empty):
             worker = _FREE.get(timeout=BEAT)
-        # All workers are busy.
+        # If all workers are busy, gradio checks whether the visitor has left.
         if worker is None:
             yield None
     is_done = False
     try:
-        # The function is named, and imported by the worker.
+        # The worker imports the function by its name. `_serve` unpacks these six values.
         call = (
             list(sys.path),
             function.__module__,
@@ -103,7 +104,7 @@ def work(
         try:
             has_failed, value = connection.recv()
         except (EOFError, OSError):
-            # The system has ended the worker, most likely for its memory.
+            # The operating system has ended the worker, most likely because of its memory.
             raise _make_memory_error(gigabytes) from None
         is_done = True
         if not has_failed:
@@ -111,10 +112,11 @@ def work(
         try:
             raise value
         finally:
-            # The traceback of the error would keep the uploads in its frames.
+            # The traceback of the error refers to this frame. Without this variable, the two do not
+            # refer to each other, and the memory of the uploads is released.
             del value
     finally:
-        # A worker that is still busy cannot take other work: it starts anew.
+        # A worker that is still busy is ended. Its process is started again with the next work.
         if not is_done:
             worker.end()
         _FREE.put(worker)
@@ -159,13 +161,14 @@ class _Worker:
         self.connection: Connection | None = None
 
     def send(self, call: Any) -> Connection:
-        """Send a call to the process, which is started if it does not run.
+        """Send a call to the worker process, and start the process if it is not running.
 
         Args:
-            call: Paths, module, name, arguments, keywords and memory limit; see `_serve`.
+            call: A tuple of import paths, module, name of the function, arguments, keywords, and memory
+                limit, which `_serve` receives.
 
         Returns:
-            The connection on which the answer will arrive.
+            The connection that receives the answer.
         """
         if self.connection is not None:
             # The process may have ended while it was idle.
@@ -175,7 +178,7 @@ class _Worker:
             self.end()
         self.connection, worker_connection = Pipe()
         with worker_connection:
-            # The worker imports the modules of the page, and writes temporary files where it does.
+            # The worker imports the same modules as the page, and has the same temporary folder.
             variables = {
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 "TMPDIR": tempfile.gettempdir(),
@@ -217,10 +220,13 @@ def _make_memory_error(gigabytes: float) -> ValueError:
 
 
 def _serve(connection: Connection) -> None:
-    """Answer the calls of a page, until it ends.
+    """Run functions for a page in this worker process, until the process of the page ends.
 
-    A call has the import paths, the module and the qualified name of a function, its arguments and
-    keywords, and the memory limit in 10^9 bytes. The answer is (False, result) or (True, error).
+    A call consists of the import paths, the module and the qualified name of a function, its arguments
+    and keywords, and the memory limit in 10^9 bytes. The answer is (False, result) or (True, error).
+
+    Args:
+        connection: Connection to the page, which sends calls and receives answers.
     """
     while True:
         try:
@@ -231,7 +237,7 @@ def _serve(connection: Connection) -> None:
         try:
             _limit(gigabytes)
             function: Any = importlib.import_module(module)
-            # The qualified name of a method has that of its class before it.
+            # The qualified name of a method begins with the name of its class.
             for attribute in name.split("."):
                 function = getattr(function, attribute)
             answer = (False, function(*arguments, **keywords))
@@ -244,32 +250,36 @@ def _serve(connection: Connection) -> None:
 
 
 def _make_picklable(error: Exception, gigabytes: float) -> Exception:
-    """Return an error that pickle can send, with the same message.
+    """Convert an error to one that can be pickled: a TypeError, a ValueError or a RuntimeError.
 
-    Instances of other classes than TypeError and ValueError may need arguments that pickle does not
-    keep. Errors that the input explains become ValueErrors, which a visitor reads. All others become
-    RuntimeErrors with their traceback.
+    Other classes of errors may need arguments that pickle does not store. Errors that a user can cause
+    become ValueErrors, whose message is displayed; the option that an error names is kept. All others
+    become RuntimeErrors with their traceback.
 
     Args:
         error: The error.
-        gigabytes: The memory limit, for an error of torch about it.
+        gigabytes: The memory limit, for the message about too little memory.
     """
     if type(error) in (TypeError, ValueError):
         return type(error)(str(error))
     if isinstance(error, (TypeError, ValueError)):
-        return ValueError(str(error))
+        option = getattr(error, "option", ())
+        return OptionError(str(error), option=option) if option else ValueError(str(error))
     if is_user_error(error):
         return ValueError(format_error(error))
-    # torch raises a RuntimeError with this message if memory is short.
+    # torch raises a RuntimeError with this message if it cannot allocate memory.
     if "allocate memory" in str(error):
         return _make_memory_error(gigabytes)
     return RuntimeError("".join(traceback.format_exception(error)))
 
 
 def _limit(gigabytes: float) -> None:
-    """Limit the memory that this process can allocate, so that one visitor cannot use up the machine.
+    """Limit the memory that this process can allocate, so that one visitor cannot use all of it.
 
-    Allocations beyond it raise a MemoryError. Systems without such limits are left without one.
+    Larger allocations raise a MemoryError. On systems without such limits, nothing is changed.
+
+    Args:
+        gigabytes: The limit, in 10^9 bytes.
     """
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource

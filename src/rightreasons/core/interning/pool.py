@@ -28,14 +28,16 @@ class TokenPool:
     """The distinct tokens of a corpus. A token's number is its rank in the order of discovery."""
 
     def __init__(self) -> None:
-        # The characters of the distinct tokens, one token after another, with room to grow.
+        """Create an empty pool."""
+        # The characters of the distinct tokens, one token after another. The array is longer than
+        # they are, so that most new tokens fit without a copy.
         self._codes: Codes = np.empty(_INITIAL_CHARACTERS, dtype=np.uint32)
         self._starts: Positions = np.empty(0, dtype=np.int64)
         self._ends: Positions = np.empty(0, dtype=np.int64)
-        # Hashes in ascending order, and the number of the token that owns each.
+        # Hashes in ascending order, and the number of the first token with each hash, its owner.
         self._hashes: Hashes = np.empty(0, dtype=np.uint64)
         self._owners: Numbers = np.empty(0, dtype=np.int32)
-        # Tokens whose hash is owned by another token: none in any corpus that we know.
+        # Tokens whose hash is owned by another token. No known corpus has any.
         self._number_by_collided: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -104,17 +106,17 @@ class TokenPool:
         starts: Positions,
         ends: Positions,
     ) -> Numbers:
-        """Return the number of the token with each hash; add tokens for the hashes that are new.
+        """Return the number of the token that owns each hash; add a token for each new hash.
 
         Args:
             hashes: (D,) distinct hashes in ascending order.
             codes: (C,) code points of the chunk.
-            starts: (D,) first character of a span with each hash, which becomes the token if the
-                hash is new.
-            ends: (D,) position after its last.
+            starts: (D,) position of the first character of a span with each hash. If the hash is
+                new, this span becomes a token.
+            ends: (D,) position after the last character of the span.
 
         Returns:
-            (D,) numbers.
+            (D,) numbers of the tokens.
         """
         # A hash is new if its insertion points before and after equal hashes are the same.
         positions = np.searchsorted(self._hashes, hashes)
@@ -126,7 +128,7 @@ class TokenPool:
         numbers[is_new] = new_numbers
         numbers[~is_new] = self._owners[positions[~is_new]]
 
-        # Inserted at these positions, the hashes stay sorted.
+        # The insertion points keep the hashes sorted.
         self._hashes = np.insert(self._hashes, new_positions, hashes[is_new])
         self._owners = np.insert(self._owners, new_positions, new_numbers)
         self._append(codes, starts[is_new], ends[is_new])
@@ -149,7 +151,8 @@ class TokenPool:
         size = self._size
         new_size = size + int(lengths.sum())
         if new_size > len(self._codes):
-            # Twice the size each time, so that all copies together cost no more than the last.
+            # The size is doubled each time, so that all copies together cost about as much as the
+            # last one.
             grown = np.empty(2 * new_size, dtype=np.uint32)
             grown[:size] = self._codes[:size]
             self._codes = grown

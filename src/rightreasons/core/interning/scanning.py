@@ -55,6 +55,9 @@ def decode_text(codes: Codes) -> str:
 def classify_characters(codes: Codes) -> NDArray[np.uint8]:
     """Return the kind of each character: SPACE, MARK, SIGN, LETTER or FLAG_LETTER.
 
+    A sign, such as an accent, continues a word but does not begin one. A mark, such as "!", is a
+    token by itself. Two letters of a flag are one token.
+
     Args:
         codes: (C,) code points.
 
@@ -109,6 +112,7 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
 
     is_first = is_visible.copy()
     is_first[1:] &= ~continues_token
+    # `is_visible` is not used again, so its array is changed in place.
     is_last = is_visible
     is_last[:-1] &= ~continues_token
     starts = np.flatnonzero(is_first)
@@ -163,8 +167,8 @@ def _find_second_flag_letters(is_flag_letter: Flags) -> Flags:
         (C - 1,) whether character i + 1 is the second letter of a flag.
     """
     positions = np.arange(len(is_flag_letter))
-    # The position of the last other character before each letter; -1 if there is none. The number
-    # of a letter in its run of letters, from 1, is its distance from there.
+    # For each letter, find the last character before it that is not a regional letter; -1 if there is
+    # none. The distance from that character is the number of the letter in its run, from 1.
     other_positions = np.where(is_flag_letter, -1, positions)
     last_other = np.maximum.accumulate(other_positions)
     number_in_run = positions - last_other
@@ -174,7 +178,14 @@ def _find_second_flag_letters(is_flag_letter: Flags) -> Flags:
 
 
 def _classify_character(character: str) -> int:
-    """Return the kind of a character, by testing how `WORD_PATTERN` matches it."""
+    """Return the kind of a character, by testing how `WORD_PATTERN` matches it.
+
+    Args:
+        character: A single character.
+
+    Returns:
+        SPACE, MARK, SIGN, LETTER or FLAG_LETTER.
+    """
     if WORD_PATTERN.match(character) is None:
         return SPACE
     # A character that does not continue a word is a mark, or a letter of a flag. Only two letters

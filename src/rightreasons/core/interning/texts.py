@@ -143,8 +143,9 @@ class InternedTexts:
             block = self.select_range(start, stop)
             keys = np.sort(block.rows << id_bits | block.ids)
 
-            # Equal keys are neighbors: keep the first of each.
-            keys = keys[flag_changes(keys)]
+            # Equal keys are neighbors. Only the first of them is kept.
+            is_first = flag_changes(keys)
+            keys = keys[is_first]
             lengths[start:stop] = np.bincount(keys >> id_bits, minlength=stop - start)
             ids.append((keys & id_mask).astype(np.int32))
 
@@ -216,10 +217,13 @@ class InternedTexts:
         self,
         group_offsets: Positions,
     ) -> ExclusiveTokens:
-        """Find the tokens that exactly one row of a group of rows has.
+        """Find the tokens that occur in exactly one row of a group of consecutive rows.
 
         Args:
-            group_offsets: (G + 1,) first row of each group of consecutive rows, and N.
+            group_offsets: (G + 1,) first row of each group, and the number of rows N.
+
+        Returns:
+            The group, the number of the row in its group (`members`), and the id of each such token.
 
         Example:
             >>> exclusive = intern_texts(["a b", "b c", "a"]).find_exclusive(np.array([0, 2, 3]))
@@ -235,8 +239,11 @@ class InternedTexts:
         member_mask = (1 << member_bits) - 1
         id_mask = (1 << id_bits) - 1
 
-        # Room for all tokens: pages of memory to which nothing is written are never taken.
-        columns = np.empty((3, self.n_tokens), dtype=np.int32)
+        # There is space for all tokens, which costs nothing: the operating system only provides the
+        # memory that is written to.
+        exclusive_groups, exclusive_members, exclusive_ids = np.empty(
+            (3, self.n_tokens), dtype=np.int32
+        )
         n_entries = 0
         for start, stop in iterate_blocks(self.offsets[group_offsets]):
             block = self.select_range(int(group_offsets[start]), int(group_offsets[stop]))
@@ -244,7 +251,7 @@ class InternedTexts:
             groups = np.repeat(np.arange(start, stop), sizes)
             members = list_positions(np.zeros_like(sizes), sizes)
 
-            # Sorted distinct keys: the rows of a group that have the same token are neighbors.
+            # Sort the distinct keys, so that the rows of a group with the same token are neighbors.
             rows = block.rows
             pairs = groups[rows] << id_bits | block.ids
             keys = pairs << member_bits | members[rows]
@@ -259,17 +266,24 @@ class InternedTexts:
             pairs = pairs[is_exclusive]
 
             target = slice(n_entries, n_entries + len(keys))
-            columns[0, target] = pairs >> id_bits
-            columns[1, target] = keys & member_mask
-            columns[2, target] = pairs & id_mask
+            exclusive_groups[target] = pairs >> id_bits
+            exclusive_members[target] = keys & member_mask
+            exclusive_ids[target] = pairs & id_mask
             n_entries += len(keys)
-        return ExclusiveTokens(*columns[:, :n_entries])
+        return ExclusiveTokens(
+            groups=exclusive_groups[:n_entries],
+            members=exclusive_members[:n_entries],
+            ids=exclusive_ids[:n_entries],
+        )
 
     def make_ngrams(self, size: int) -> InternedTexts:
-        """Return the runs of `size` consecutive tokens of each row.
+        """Return the n-grams of each row: all runs of `size` consecutive tokens.
 
-        The vocabulary consists of tokens joined by a space, in the order of their tokens' ids; a
-        joined text is made when it is looked up.
+        The vocabulary consists of runs of tokens joined by spaces, sorted by the ids of their tokens.
+        The strings are created only when they are looked up.
+
+        Args:
+            size: Number of tokens of an n-gram.
 
         Example:
             >>> texts = intern_texts(["a b a b", "c"]).make_ngrams(2)
@@ -285,9 +299,9 @@ class InternedTexts:
         last_rows = rows[self.n_tokens - n_starts :]
         starts = np.flatnonzero(rows[:n_starts] == last_rows)
 
-        # Number the distinct runs by growing them one token at a time: the key of a longer run is
-        # the rank of the shorter one, followed by the id of its last token. Ranks keep the keys
-        # small, and in the order of the tokens. `examples` has one run of each rank.
+        # Number the distinct runs by extending them one token at a time. The key of a longer run
+        # combines the rank of the shorter run with the id of the last token. Ranks are small numbers
+        # in the order of the runs. `examples` has the index of one run of each rank.
         ranks = self.ids[starts].astype(np.int64)
         examples = np.zeros(0, dtype=np.int64)
         for shift in range(1, size):
@@ -376,14 +390,14 @@ def intern_texts(
 ) -> InternedTexts:
     """Split texts into words and marks, and number the distinct ones.
 
-    The tokens of a row are those of `split_words`. It takes about a third of the time.
+    The tokens of each text are those of `split_words`, which takes three times as long.
 
     Args:
         texts: N texts.
-        with_spans: Whether to record the place of each token in its text.
+        with_spans: Whether to record the position of each token in its text.
 
     Returns:
-        N rows.
+        N rows of token ids. An id is the rank of the token in the sorted vocabulary.
 
     Example:
         >>> texts = intern_texts(["Good film!", "", "A good one"], with_spans=True)
@@ -405,10 +419,11 @@ def intern_texts(
         if with_spans:
             spans.append(chunk.compute_spans(texts[start:stop]))
 
-    # The pool numbers tokens as it meets them; ids are their ranks in the sorted vocabulary.
+    # The pool numbers tokens in the order of discovery. Replace the numbers by the ranks of the
+    # tokens in the sorted vocabulary, in place to save memory.
     vocabulary, ranks = sort_tokens(pool.list_tokens())
-    for part in numbers:
-        part[:] = ranks[part]
+    for chunk_numbers in numbers:
+        chunk_numbers[:] = ranks[chunk_numbers]
     return InternedTexts(
         ids=np.concatenate(numbers),
         offsets=compute_offsets(n_tokens),
@@ -418,13 +433,13 @@ def intern_texts(
 
 
 def intern_token_lists(token_lists: Iterable[Iterable[Any]]) -> InternedTexts:
-    """Number the distinct tokens of texts that are split already.
+    """Number the distinct tokens of texts that are already split.
 
     Args:
-        token_lists: N texts as their tokens, which may be anything that can be hashed and sorted.
+        token_lists: N lists of tokens, which may be any objects that can be hashed and sorted.
 
     Returns:
-        N rows, without spans.
+        N rows of token ids, without spans.
 
     Example:
         >>> texts = intern_token_lists([["good", "film"], [], ["film"]])
@@ -490,8 +505,13 @@ class _Chunk:
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> _Chunk:
-        """Find the words and marks of n texts, in lower case."""
-        # Text by text, because the lower case of a letter may depend on its neighbors.
+        """Convert n texts to lower case, and find their words and marks.
+
+        Args:
+            texts: The n texts.
+        """
+        # Each text is converted alone, because the lower case of a letter may depend on its
+        # neighbors.
         lowered = [text.lower() for text in texts]
         codes = encode_text("\n".join(lowered))
         starts, ends = find_words(codes)
@@ -515,19 +535,19 @@ class _Chunk:
         return np.diff(self.offsets)
 
     def compute_spans(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Return the place of each token in its original text, whose lower case was searched.
+        """Return the position of each token in its original text, whose lower case was searched.
 
         Args:
             texts: The n original texts of this chunk.
 
         Returns:
-            (t, 2) first character of each token, and the position after its last.
+            (t, 2) positions of the first character of each token, and after its last character.
         """
         text_starts = np.repeat(self.text_starts, self.n_tokens)
         starts = self.starts - text_starts
         ends = self.ends - text_starts
         for row, text in enumerate(texts):
-            # Lower case has the same length, except for this letter, which becomes two characters.
+            # Lower case has the same length, except for the letter İ, which becomes two characters.
             if DOTTED_I in text:
                 widths = [len(letter.lower()) for letter in text]
                 original_of_lowered = np.repeat(np.arange(len(text)), widths)

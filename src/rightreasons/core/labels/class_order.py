@@ -19,18 +19,18 @@ _MAX_SHOWN_CLASSES = 6
 def suggest_class_order(
     scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None
 ) -> str:
-    """Return the doubt about labels by number or position that would fit another order better.
+    """Warn about labels that would match the predictions better with another order of the classes.
 
-    There is a doubt if the accuracy is significantly below chance (99.9 %, one-sided), and if it
-    would be significantly above chance in the best order.
+    There is a warning if the accuracy is significantly below chance (99.9 %, one-sided), and would be
+    significantly above chance in the best order.
 
     Args:
         scores: (N, K) scores, the largest being the answer, or (N,) P(class 1).
-        labels: (N,) labels, -1 for none.
-        names: K names of the classes; None for numbers.
+        labels: (N,) labels, -1 for unlabeled items.
+        names: K names of the classes. If None, they are called "0" to "K - 1".
 
     Returns:
-        A sentence; "" if there is no such doubt.
+        A sentence; "" if there is no reason for a warning.
 
     Example:
         >>> scores = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
@@ -40,7 +40,7 @@ match 100.0% in the other order (0 is good, 1 is bad). Check the order of the cl
     """
     from scipy.special import bdtr, bdtrc
 
-    # An error of the mapping moves whole classes, so that counts of pairs of classes suffice.
+    # A wrong order permutes whole classes, so the confusion matrix shows it.
     counts = _count_answers_by_label(scores, labels)
     n_classes = len(counts)
     n_items = int(counts.sum())
@@ -48,14 +48,17 @@ match 100.0% in the other order (0 is good, 1 is bad). Check the order of the cl
     n_correct = int(np.trace(counts))
     if not n_items:
         return ""
-    # Most labels fit as they are, which is known without the best order.
+    # The binomial probability of at most as many correct answers by guessing.
     if bdtr(n_correct, n_items, chance) > MAX_ORDER_ERROR:
         return ""
 
+    # Imported here, because the module is slow to import and rarely needed.
     from scipy.optimize import linear_sum_assignment
 
-    order = linear_sum_assignment(counts, maximize=True)[1]
+    # Column `order[k]` has the predictions that label k matches best.
+    _, order = linear_sum_assignment(counts, maximize=True)
     n_correct_reordered = int(counts[:, order].trace())
+    # The probability of at least as many correct answers by guessing.
     if bdtrc(n_correct_reordered - 1, n_items, chance) > MAX_ORDER_ERROR:
         return ""
     class_names = names or list(map(str, range(n_classes)))
@@ -76,7 +79,7 @@ def _count_answers_by_label(
 
     Args:
         scores: (N, K) scores, or (N,) P(class 1).
-        labels: (N,) labels; items with labels outside 0 to K - 1 are left out.
+        labels: (N,) labels; items with labels outside 0 to K - 1 are not counted.
 
     Returns:
         (K, K) confusion matrix: rows are labels, columns are predictions.
@@ -88,8 +91,8 @@ def _count_answers_by_label(
         n_classes = scores.shape[1]
         answers = scores.argmax(axis=1)
     is_labeled = (labels >= 0) & (labels < n_classes)
-    # Number the cells of the matrix row by row: this counts a million items much faster than an
-    # index of two columns.
+    # Count in a flat matrix whose cells are numbered row by row. This is much faster for a million
+    # items than indexing by row and column.
     cells = labels[is_labeled] * n_classes
     cells += answers[is_labeled]
     counts = np.bincount(cells, minlength=n_classes**2)

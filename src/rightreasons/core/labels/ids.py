@@ -49,12 +49,13 @@ def resolve_labels(
     The rules are those of `resolve_label_columns`, which has the same arguments.
 
     Args:
-        values: (N,) labels: texts, whole numbers or booleans; None for no label.
-        names: K names of the classes by id; None if they are not known.
-        first: The number of the first class if labels are numbers, 0 or 1; None to find out.
-        source: What the column is called in errors.
-        remedy: What a person can do about doubt, after a colon at the end of the sentence.
-        headings: Whether the names are those of columns in an order that means nothing.
+        values: (N,) labels: strings, whole numbers or booleans; None for unlabeled items.
+        names: K names of the classes, in the order of their ids. If None, they are not known.
+        first: Number of the first class, 0 or 1, if labels are numbers. If None, it is inferred.
+        source: Description of the column in error messages.
+        remedy: Advice at the end of error messages about ambiguous labels, such as "Rename the labels
+            with `label_names`".
+        headings: Whether the names are headings of score columns, whose order has no meaning.
 
     Example:
         >>> column = resolve_labels(["up", "down", None, "up"])
@@ -82,36 +83,37 @@ def resolve_label_columns(
     remedy: str = "",
     headings: bool = False,
 ) -> dict[str, LabelColumn]:
-    """Turn columns of labels that share their classes, such as those of several splits, into ids.
+    """Convert columns of labels that share their classes, such as those of several splits, to ids.
 
-    Values are texts (spaces around them do not count), whole numbers (also as floats, or as texts
-    such as "1" and "1.0") and booleans, whose names are "false" and "true". None, NaN and an empty
-    text are no label. Neither are -1 and a hyphen (SNLI's mark for no gold label), unless they are
-    known names or +1 or a plus sign is a label.
+    Labels are strings (without the spaces around them), whole numbers (also as floats, or as
+    strings such as "1" and "1.0") and booleans, whose names are "false" and "true". None, NaN and
+    an empty string mark unlabeled items. So do -1 and a hyphen (SNLI's mark for items without a
+    gold label), unless they are known names, or "+1" or a plus sign is a label.
 
-    With known names a value is looked up as a name, as in `match_labels`, before it is taken for a
-    number. Without, whole numbers are their own ids, their names being "0" to the largest, and
-    words are numbered in their sorted order.
+    If the names are known, a label is first looked up as a name, as in `match_labels`, and only
+    then as a number. Otherwise, whole numbers are ids themselves, with the names "0" to the largest
+    number, and words are numbered in alphabetical order.
 
     Args:
-        columns: Values by what the column is called in errors ("the column 'label' of x.csv"):
-            lists or arrays.
-        names: K names of the classes by id; None if they are not known.
-        first: The number of the first class if labels are numbers, 0 or 1; None to find out, as in
-            `match_labels`.
-        remedy: What a person can do about doubt, after a colon at the end of the sentence.
-        headings: Whether the names are those of columns in an order that means nothing. A number is
-            then the class whose name says it (LABEL_1, class 1, true, yes), and is refused if the
-            names say none.
+        columns: Description of each column in error messages, such as "the column 'label' of
+            x.csv" -> its labels, a list or an array.
+        names: K names of the classes, in the order of their ids. If None, they are not known.
+        first: Number of the first class, 0 or 1, if labels are numbers. If None, it is inferred as
+            in `match_labels`.
+        remedy: Advice at the end of error messages about ambiguous labels, such as "Rename the labels
+            with `label_names`".
+        headings: Whether the names are headings of score columns, whose order has no meaning. A
+            number then belongs to the class whose name expresses it (LABEL_1, class 1, true, yes),
+            and is refused if there is none.
 
     Returns:
-        The ids and the names by column; all columns have the same names.
+        Description of each column -> its ids and the names, which are those of all columns.
 
     Raises:
-        TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
-        ValueError: If numbers are mixed with words, two words differ by case or spaces only, a
-            label is none of the known names, a number is in doubt, negative or not whole, or there
-            are more than `MAX_CLASSES` classes.
+        TypeError: If a value has a type that labels cannot have, or booleans are mixed with numbers.
+        ValueError: If numbers are mixed with words, two words differ only by case or spaces, a
+            label is not one of the known names, a number is ambiguous, negative or not whole, or
+            there are more than `MAX_CLASSES` classes.
 
     Example:
         >>> splits = resolve_label_columns({"train": ["b", "a"], "test": ["c"]})
@@ -126,7 +128,7 @@ def resolve_label_columns(
     # The labels of all columns are parsed together, so that one split may lack a class of another.
     values = parse_columns(columns, known_names, first, remedy)
 
-    # Known names go before numbers; names of columns say nothing by their order.
+    # Without names, the classes are defined by the labels that occur.
     if known_names is None:
         classes = find_new_classes(values)
     elif headings:
@@ -140,10 +142,11 @@ def _make_column(column: ValueColumn, classes: FoundClasses) -> LabelColumn:
     """Convert a column of labels to class ids; -1 for labels that mark unlabeled items.
 
     Args:
-        column: The column, as its distinct values and the code of the value in each row.
-        classes: The class of each label.
+        column: The column: `labels` has its distinct values, and `codes` the index of the value in
+            each row.
+        classes: Ids and names of the classes, and the rule by which labels were matched with them.
     """
-    # Only distinct values are looked up: a column may have millions of rows.
+    # Only distinct values are looked up, because a column may have millions of rows.
     id_by_code = np.full(len(column.labels), -1, dtype=np.int64)
     for code, label in enumerate(column.labels.values()):
         if label is not None:

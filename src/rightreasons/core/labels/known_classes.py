@@ -25,13 +25,17 @@ def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> Fou
     """Find the class of each label in a list of names: by name, otherwise by number.
 
     Args:
-        values: The distinct labels.
+        values: The distinct labels, as `words` and as `numbers`.
         known_names: Names of the classes in the order of their ids.
 
+    Returns:
+        The id of each label, and the rule by which it was found.
+
     Raises:
-        ValueError: If a label is none of the names, or the class of a number is in doubt.
+        ValueError: If a label is not one of the names, or the class of a number is ambiguous.
     """
-    # A name goes before a number: "1" and "2" may be what two classes are called.
+    # Names are compared first, because "1" and "2" may be names of classes. A label such as "1.0" is
+    # compared as "1".
     spelling_by_text = _spell_numbers(values, known_names)
     spellings = list(dict.fromkeys(spelling_by_text.values()))
     index = NameIndex.find(spellings, known_names)
@@ -45,7 +49,8 @@ def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> Fou
     words = values.words
     if not words:
         return _find_numbered_classes(values, numbers, known_names)
-    # Words for numbers: one side has yes and no, or LABEL_1 and LABEL_0, the other 1 and 0.
+    # Words may express numbers: the labels are yes and no, or LABEL_1 and LABEL_0, and the names are
+    # 1 and 0, or the other way around.
     class_by_text = _match_expressed_numbers(words, numbers, known_names)
     if class_by_text is not None:
         return FoundClasses(class_by_text, known_names, BY_NUMBER, NUMBERS_IN_WORDS)
@@ -75,20 +80,20 @@ def _match_expressed_numbers(
     """Match labels and names by the numbers that they express, such as "yes" or "LABEL_1" for 1.
 
     Args:
-        words: Labels that are no numbers.
-        numbers: Text of the labels that are numbers -> the number.
+        words: Labels that are not numbers.
+        numbers: Text of each label that is a number -> the number.
         known_names: Names of the classes.
 
     Returns:
-        Text of each label -> position of its class. None if a label or a name expresses no number,
-        or a label expresses another number than all names.
+        Text of each label -> position of its class. None if a label or a name does not express a
+        number, or if no name expresses the number of a label.
     """
     class_numbers = parse_label_numbers(known_names)
     number_by_word = parse_words_next_to_numbers(words, numbers)
     if not class_numbers or number_by_word is None:
         return None
     number_by_text = {**numbers, **number_by_word}
-    # A label with another number would be left without a class.
+    # Every label needs a class of its number.
     if not set(number_by_text.values()) <= set(class_numbers):
         return None
     return {text: class_numbers.index(number) for text, number in number_by_text.items()}
@@ -99,11 +104,12 @@ def _make_unknown_label_error(
 ) -> OptionError:
     """Return the error for labels that cannot be matched with the known names.
 
-    Either a label is none of the names, or two labels are the same name except for letter case.
+    Either a label is not one of the names, or two labels are the same name except for letter case.
 
     Args:
         values: The distinct labels.
-        spelling_by_text: Text of each label -> its spelling, from `_spell_numbers`.
+        spelling_by_text: Text of each label -> the spelling in which it is compared with names; they
+            differ for numbers such as "1.0", which is compared as "1".
         known_names: Names of the classes.
     """
     labels = list(values.label_by_text)
@@ -111,14 +117,15 @@ def _make_unknown_label_error(
     for text in labels:
         if NameIndex.find([spelling_by_text[text]], known_names) is None:
             unknown_labels.append(text)
-    # If each label is known by itself, two of them must be one name.
-    problem = "two of these differ by letter case or spaces only"
-    suggestion = ""
-    label = values.label_by_text[labels[0]]
     if unknown_labels:
         label = values.label_by_text[unknown_labels[0]]
         problem = values.describe_row(label)
         suggestion = suggest_similar_names(label.text, known_names)
+    else:
+        # Each label alone matches a name, so two of them must match the same name.
+        label = values.label_by_text[labels[0]]
+        problem = "two of these differ by letter case or spaces only"
+        suggestion = ""
     spellings = list(dict.fromkeys(spelling_by_text.values()))
     return values.make_refusal(
         expected=f"the labels {format_list(known_names)} in {label.column}",
@@ -139,8 +146,8 @@ def _find_numbered_classes(
         known_names: Names of the classes, which are not numbers.
 
     Raises:
-        ValueError: If it is in doubt whether the labels count from 0 or from 1, or a number is
-            beyond the classes.
+        ValueError: If it is ambiguous whether the labels count from 0 or from 1, or if a number is
+            too large or too small for the classes.
     """
     n_classes = len(known_names)
     occurring = set(numbers.values())
@@ -151,7 +158,7 @@ def _find_numbered_classes(
             f"Expected unambiguous numbers of the classes {format_list(known_names)} as labels "
             f"in {values.source}, but got {format_list(sorted(occurring))}{doubt}."
         )
-    # Numbers beyond the classes are an error wherever they begin.
+    # If a number exceeds the number of classes, it is an error for either start.
     start = start or 0
     for text, number in numbers.items():
         if start <= number < start + n_classes:
@@ -168,32 +175,37 @@ def _find_numbered_classes(
 
 
 def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
-    """Find the class of each label among the headings of columns, whose order means nothing.
+    """Find the class of each label among the headings of score columns, whose order has no meaning.
 
     A label that is a number belongs to the class whose heading expresses this number ("LABEL_1",
     "class 1", "true", "yes"), not to the column at this position.
 
     Args:
-        values: The distinct labels.
+        values: The distinct labels. `first` is the number of the first class, 0 or 1, if the user
+            gave it.
         known_names: Headings of the columns.
+
+    Returns:
+        The id of each label, a position in `known_names`.
 
     Raises:
         OptionError: If labels are numbers that the headings do not express.
-        ValueError: If a label is none of the headings.
+        ValueError: If a label is not one of the headings.
     """
     numbers = values.numbers
     has_words = len(numbers) < len(values.label_by_text)
-    # Headings such as "1" and "2" are names of labels, unless the user said where numbers begin.
-    are_names = False
+    # Labels such as "1" and "2" may be headings themselves. If the user gave the first number, they
+    # are numbers in any case.
+    are_headings = False
     if values.first is None:
-        are_names = NameIndex.find(values.label_by_text, known_names) is not None
-    if not numbers or has_words or are_names:
+        are_headings = NameIndex.find(values.label_by_text, known_names) is not None
+    if not numbers or has_words or are_headings:
         return find_known_classes(values, known_names)
 
     heading_numbers = parse_label_numbers(known_names) or []
     shift = 0
     if heading_numbers and values.first is not None:
-        # The columns may count from 0, and the labels from 1.
+        # The headings may count from 0, and the labels from 1.
         shift = min(heading_numbers) - values.first
     shifted_numbers = {number + shift for number in numbers.values()}
     if not shifted_numbers <= set(heading_numbers):

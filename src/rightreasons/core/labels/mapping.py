@@ -37,14 +37,14 @@ class LabelRow(Result):
 
 
 def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tuple[LabelRow, ...]:
-    """Return the table of the distinct values of a column of labels, with count, class and rule.
+    """List the distinct values of a column of labels, each with its count, its class, and the rule.
 
     Args:
         values: (N,) values of the column.
-        column: Its labels.
+        column: The class ids of the rows, the names of the classes, and how they were matched.
 
     Returns:
-        One row per value, the most frequent first.
+        One row per distinct value, the most frequent first.
 
     Example:
         >>> from rightreasons.core.labels.ids import resolve_labels
@@ -55,9 +55,9 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
     """
     codes, distinct_values = factorize(values)
     _, first_rows, counts = np.unique(codes, return_index=True, return_counts=True)
-    # Rows of equal values have the same class, that of the first of them.
+    # Rows of equal values have the same class, so the first row of each value is enough.
     ids = column.ids[first_rows]
-    # (text, class id) -> count. Values of several types may be one text, such as 1 and "1".
+    # (text, class id) -> count. Values of different types, such as 1 and "1", may have equal texts.
     count_by_pair: Counter[tuple[str, int]] = Counter()
     for value, class_id, count in zip(distinct_values, ids.tolist(), counts.tolist(), strict=True):
         text = ""
@@ -78,9 +78,9 @@ def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
     """Return the rule by which a value was matched with its class, such as "by name".
 
     Args:
-        value: The value as text.
+        value: The value as a string.
         label: Name of its class.
-        column: The column of labels, which has one rule for all values that are not names.
+        column: The column of labels. Its `how` and `reason` apply to all values that are not names.
     """
     if value.strip() == label:
         return BY_NAME

@@ -67,7 +67,7 @@ def describe_match(rule: str, pairs: Sequence[tuple[str, str]]) -> str:
     if not pairs:
         return rule
     descriptions = [f"{name} is {label}" for name, label in pairs]
-    # "a is a" would say nothing.
+    # If all names equal their classes, "a is a" would be of no use.
     if all(name == label for name, label in pairs):
         descriptions = [name for name, _ in pairs]
     text = f"{rule}: {', '.join(descriptions[:_MAX_PAIRS])}"
@@ -119,11 +119,11 @@ class _Matching:
         return [self.names[position] for position in positions]
 
     def make_error(self, problem: str = "") -> OptionError:
-        """Return the error for names that cannot be matched with classes, which lists both.
+        """Return the error for names that cannot be matched with classes; the message lists both.
 
         Args:
-            problem: End of the sentence. If empty, the advice to rename the labels, if an option
-                can do that.
+            problem: End of the sentence. If empty, the sentence ends with the advice to rename the
+                labels, provided that `terms.rename` is an option that does so.
         """
         terms = self.terms
         used_names = self.get_names(self.used)
@@ -154,29 +154,28 @@ def match_labels(
     """Find the class of each name: by name, otherwise by number if one side has no names.
 
     1. By name: each name that occurs is one of the classes.
-    2. By name, letter case aside: as before, but without regard to case, spaces, hyphens and
-       underscores, if no two names become one by that, on either side.
+    2. By name, letter case aside: as before, but ignoring case, spaces, hyphens and underscores,
+       unless this makes two names or two classes equal.
     3. By number, if one side only numbers its labels ("0", "1", …, or "LABEL_0", "LABEL_1", …).
-       Numbers count from 0 if 0 occurs, and from 1 if 1 to K all occur, K being the number of
-       classes. Otherwise it is in doubt, unless `first` says it. Words are matched with numbered
-       classes by position, if there are as many words as classes.
+       Numbers count from 0 if 0 occurs, and from 1 if 1 to K all occur, where K is the number of
+       classes. Otherwise, the first number is ambiguous unless it is given as `first`. Words are
+       matched with numbered classes by position, if there are as many words as classes.
 
     Args:
         names: L names, such as those of a data set's labels.
         classes: K names, such as those of a model's classes.
-        used: The positions of the names that occur; None for all. A name that does not occur need
-            not be a class.
-        used_anywhere: The positions that occur anywhere, such as in all splits, which tells where
-            numbers begin; None for `used`.
-        first: The number of the first class if the names are numbers, 0 or 1; None to find out.
-        terms: What the names and the classes belong to, and what a person can do, for errors.
+        used: Positions of the names that occur and therefore need a class. If None, all names occur.
+        used_anywhere: Positions of the names that occur in any split; these show whether numbers
+            count from 0 or from 1. If None, they are the positions in `used`.
+        first: Number of the first class, 0 or 1, if the names are numbers. If None, it is inferred.
+        terms: Descriptions of the names and the classes, and advice for the user, for error messages.
 
     Returns:
-        The match.
+        The class of each name, and the rule by which it was found.
 
     Raises:
-        TypeError: If a name is not a text.
-        ValueError: If the match is in doubt; the message holds both lists.
+        TypeError: If a name is not a string.
+        ValueError: If a name has no class, or the match is ambiguous; the message lists both sides.
 
     Example:
         >>> match_labels(["Good", "bad"], ["bad", "good"]).class_of
@@ -215,7 +214,7 @@ def match_labels(
     else:
         class_of, reason = _match_by_number(matching)
         rule = BY_NUMBER
-    # A label of another split is part of the match that a person checks.
+    # The description of the match for the user includes labels that only occur in another split.
     pairs = []
     for position in matching.used_anywhere:
         number = class_of[position]
@@ -228,35 +227,37 @@ def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
     """Match names with classes by their numbers, or words with numbered classes by position.
 
     Args:
-        matching: The names and the classes.
+        matching: The L names, the classes, and which names occur.
 
     Returns:
-        (L,) class of each name, -1 for none, and the reason for the match in words.
+        (L,) class of each name, -1 for a name without a class, and the reason for the match in words.
 
     Raises:
-        OptionError: If neither side only numbers its labels, or the match is in doubt.
+        OptionError: If neither side only numbers its labels, or the match is ambiguous.
     """
     names = matching.names
     classes = matching.classes
-    # The number of each name and of each class; None if one of them is no number.
+    # The number of each name and of each class; None if one of them is not a number.
     name_numbers = parse_numbered_names(matching.get_names(matching.used_anywhere))
     class_numbers = parse_label_numbers(classes)
 
-    # The classes must be numbered without gaps, from 0 or from 1: others may be ids of anything.
+    # The classes must be numbered without gaps, from 0 or from 1. Other numbers may be ids of
+    # anything.
     sorted_numbers = sorted(class_numbers or ())
     from_zero = list(range(len(classes)))
     from_one = list(range(1, len(classes) + 1))
-    is_counted = class_numbers is not None and sorted_numbers in (from_zero, from_one)
-    if name_numbers is not None and (class_numbers is None or is_counted):
+    is_consecutive = class_numbers is not None and sorted_numbers in (from_zero, from_one)
+    if name_numbers is not None and (class_numbers is None or is_consecutive):
         class_by_number = {}
+        # Classes with names are numbered by position.
         for position, number in enumerate(class_numbers or range(len(classes))):
             class_by_number[number] = position
         return _match_numbers(matching, name_numbers, class_by_number)
 
-    # Words are matched with numbered classes by position: a training script numbers sorted words.
-    # Classes such as "no" and "yes" express numbers, but are words themselves.
+    # Words are matched with numbered classes by position, because training scripts number the
+    # sorted words. Classes such as "no" and "yes" express numbers, but are words themselves.
     are_plain_numbers = class_numbers == parse_numbered_names(classes)
-    is_ordered = is_counted and class_numbers == sorted_numbers and are_plain_numbers
+    is_ordered = is_consecutive and class_numbers == sorted_numbers and are_plain_numbers
     has_numbers = any(map(is_numbered, names))
     if is_ordered and len(names) == len(classes) and not has_numbers:
         order = f"the order of {matching.terms.source}"
@@ -270,19 +271,19 @@ def _match_by_number(matching: _Matching) -> tuple[NDArray[np.int64], str]:
 def _match_numbers(
     matching: _Matching, numbers: Sequence[int], class_by_number: dict[int, int]
 ) -> tuple[NDArray[np.int64], str]:
-    """Match names that are numbers with numbered classes, of which either may count from 0 or 1.
+    """Match names that are numbers with numbered classes; both may count from 0 or from 1.
 
     Args:
-        matching: The names and the classes.
-        numbers: The numbers of the names that occur anywhere.
-        class_by_number: The position of each class by its number; classes with names are numbered
-            from 0.
+        matching: The L names, the classes, and which names occur.
+        numbers: Number of each name in `matching.used_anywhere`.
+        class_by_number: Number of each class -> its position; classes with names are numbered from 0.
 
     Returns:
-        (L,) class of each name, -1 for none, and the reason for the match in words.
+        (L,) class of each name, -1 for a name without a class, and the reason for the match in words.
 
     Raises:
-        OptionError: If it is in doubt where the names begin to count, or a name has no class.
+        OptionError: If it is ambiguous whether the names count from 0 or from 1, or a name that
+            occurs has no class.
     """
     n_classes = len(matching.classes)
     start = find_first_number(set(numbers), n_classes, matching.first_number)
@@ -304,20 +305,20 @@ def _match_numbers(
 def match_columns(
     columns: Sequence[str], classes: Sequence[str], *, source: str, target: str
 ) -> NDArray[np.int64]:
-    """Find the column of each class by `match_labels`; each class has one, and there are no others.
+    """Find the column of each class by `match_labels`.
 
     Args:
         columns: K names of columns.
         classes: K names of classes.
-        source: What the columns are called in errors.
-        target: What the classes belong to, for errors.
+        source: Description of the table with the columns, for error messages.
+        target: Description of the model with the classes, for error messages.
 
     Returns:
         (K,) position of the column of each class.
 
     Raises:
-        ValueError: If a column is none of the classes, or a class has no column; the message holds
-            both lists.
+        ValueError: If a column does not match a class, or a class has no column; the message lists
+            both.
 
     Example:
         >>> match_columns(["pos", "neg"], ["neg", "pos"], source="the table", target="the model")
@@ -329,14 +330,15 @@ def match_columns(
             f"Expected a column for each class of {target} ({format_list(classes)}), but {source} "
             f"are {format_list(columns)}."
         )
-    # The classes of the columns become the columns of the classes.
+    # `class_of` has the class of each column. The inverse of this permutation has the column of each
+    # class.
     return np.argsort(match.class_of)
 
 
 def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
-    """Return a value of an option that renames labels to classes, as an example for the user.
+    """Return an example of how to rename labels to classes, as the value of an option.
 
-    A label gets the class that it abbreviates, if that is beyond doubt, and otherwise "?".
+    A label that clearly abbreviates a class is renamed to it; other labels are renamed to "?".
 
     Args:
         names: The labels.
@@ -358,23 +360,25 @@ def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
 
 
 def _find_abbreviated_class(name: str, names: Sequence[str], classes: Sequence[str]) -> str | None:
-    """Find the class that a label abbreviates, such as "entailment" for "e"; None if in doubt.
+    """Find the class that a label abbreviates, such as "entailment" for "e".
 
     Args:
         name: The label.
-        names: All labels.
-        classes: The classes. The label must be the beginning of exactly one of them, and no other
-            label may be the beginning of this class.
+        names: All labels, including this one.
+        classes: Names of the classes.
+
+    Returns:
+        The only class that begins with the label. None if there are several or none, or if the class
+        begins with another label too.
     """
     candidates = [label for label in classes if _is_abbreviation(name, label)]
-    # Two classes that begin alike leave open which is meant.
     if len(candidates) != 1:
         return None
-    rivals = [rival for rival in names if _is_abbreviation(rival, candidates[0])]
-    # The name itself is one of them.
-    if len(rivals) != 1:
+    candidate = candidates[0]
+    abbreviations = [label for label in names if _is_abbreviation(label, candidate)]
+    if len(abbreviations) != 1:
         return None
-    return candidates[0]
+    return candidate
 
 
 def _is_abbreviation(name: str, label: str) -> bool:

@@ -63,17 +63,17 @@ def parse_names(names: Sequence[str], subject: str) -> tuple[str, ...]:
 
 
 def check_label_names(names: Sequence[str], name: str = "label_names") -> tuple[str, ...]:
-    """Check names of classes: texts, none of them empty, all of them distinct.
+    """Check that names of classes are distinct strings, none of them empty.
 
     Args:
         names: The names.
-        name: The option that holds them, for errors.
+        name: Name of the option with the names, for error messages.
 
     Returns:
-        The names.
+        The names, as a tuple.
 
     Raises:
-        TypeError: If this is not an ordered collection of texts.
+        TypeError: If `names` is not an ordered collection of strings.
         OptionError: If a name is empty, or occurs twice.
 
     Example:
@@ -115,16 +115,18 @@ class NameIndex:
 
     @classmethod
     def find(cls, names: Collection[str], classes: Sequence[str]) -> NameIndex | None:
-        """Find a way to compare names by which each name is a separate class.
+        """Index classes by their names, so that each name of a list is found.
 
-        Names are compared as they are written, otherwise by their folded form.
+        If the names are not equal to classes, they are compared by their folded form, which ignores
+        letter case, spaces, hyphens and underscores.
 
         Args:
-            names: Distinct names.
+            names: Distinct names to look up.
             classes: Names of the classes.
 
         Returns:
-            An index of the classes; None if a name is no class by either comparison.
+            An index of the classes. None if a name is not a class by either comparison, or if two
+            names or two classes have the same folded form.
 
         Example:
             >>> NameIndex.find(["Good"], ["bad", "good"]).rule
@@ -137,7 +139,7 @@ class NameIndex:
             for number, label in enumerate(classes):
                 class_by_key[_make_key(label, is_folded)] = number
             keys = {_make_key(name, is_folded) for name in names}
-            # Folding may make two classes equal, or two names: it is then in doubt which is meant.
+            # If folding makes two classes or two names equal, the match would be ambiguous.
             is_distinct = len(class_by_key) == len(classes) and len(keys) == len(names)
             if is_distinct and class_by_key.keys() >= keys:
                 return cls(class_by_key, is_folded)
@@ -162,13 +164,16 @@ def _make_key(name: str, is_folded: bool) -> str:
 
 
 def format_label(value: Any) -> str:
-    """Return a value for a message, shortened if it is long.
+    """Format a label for an error message, shortened if it is long.
+
+    Args:
+        value: A string, which is quoted, or any other value.
 
     Example:
         >>> format_label("good"), format_label(10**400)
         ("'good'", 'a number of 1,329 bits')
     """
-    # Python refuses to write out numbers of thousands of digits.
+    # Python refuses to convert numbers of thousands of digits to strings.
     if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
         return f"a number of {value.bit_length():,} bits"
     is_text = isinstance(value, str)
@@ -177,7 +182,7 @@ def format_label(value: Any) -> str:
         text = repr(value)
     if len(text) > MAX_VALUE_CHARS:
         text = f"{text[:MAX_VALUE_CHARS]}…"
-    # A text is quoted after it is shortened, so that the quotes are complete.
+    # A string is quoted after it is shortened, so that the closing quote is kept.
     if is_text:
         return repr(text)
     return text

@@ -46,17 +46,17 @@ class FoundClasses:
 
 
 def find_new_classes(values: LabelValues) -> FoundClasses:
-    """Define classes from labels whose names are not known: numbers are ids, words are sorted.
+    """Define classes from labels, if no names are known: numbers are ids, and words are sorted.
 
     Args:
-        values: The distinct labels.
+        values: The distinct labels, as `words` and as `numbers`.
 
     Returns:
         The id of each label, and the names of the classes.
 
     Raises:
         ValueError: If a number is negative or not whole, numbers are mixed with words, a label
-            lists others, two labels differ by case or spaces only, or there are too many.
+            lists other labels, two labels differ only by case or spaces, or there are too many.
     """
     _check_numbers(values)
     numbers = values.numbers
@@ -66,7 +66,7 @@ def find_new_classes(values: LabelValues) -> FoundClasses:
     if not words:
         return _find_number_classes(values, numbers, reason="")
 
-    # "true" next to 1, or LABEL_2 next to 2.
+    # Words that express numbers may be mixed with numbers: "true" with 1, or "LABEL_2" with 2.
     number_by_word = parse_words_next_to_numbers(words, numbers)
     if number_by_word is None:
         shown_numbers = format_list(sorted(set(numbers.values())))
@@ -85,12 +85,19 @@ def _quote_words(words: Sequence[str]) -> list[str]:
 
 
 def _check_numbers(values: LabelValues) -> None:
-    """Check that labels that are numbers can be ids of classes: whole, and not negative."""
+    """Check that labels that are numbers can be ids of classes: whole, and not negative.
+
+    Args:
+        values: The distinct labels. `is_invalid` marks numbers that are no ids, such as "-2" or "0.5".
+
+    Raises:
+        ValueError: If a number is invalid.
+    """
     for label in values.label_by_text.values():
         if not label.is_invalid:
             continue
         remedy = values.remedy
-        # A fraction is a score or a grade, which has no classes.
+        # A fraction is the target of a regression, such as a score or a grade.
         if "." in label.text:
             remedy = "A regression has no classes, but an expression can assign some"
         raise ValueError(
@@ -102,12 +109,12 @@ def _check_numbers(values: LabelValues) -> None:
 def _find_number_classes(
     values: LabelValues, numbers: Mapping[str, int], reason: str
 ) -> FoundClasses:
-    """Define classes whose names are the numbers from the first one to the largest that occurs.
+    """Define classes by number, whose names are the numbers up to the largest one that occurs.
 
     Args:
-        values: The distinct labels.
+        values: The distinct labels. `first` is the number of the first class; None for 0.
         numbers: Text of each label -> its number.
-        reason: Reason for the numbers in words; "" if the labels are numbers.
+        reason: Why words among the labels have numbers, for the user; "" if there are no words.
 
     Raises:
         ValueError: If a number is below the first one, or above `MAX_CLASSES`.
@@ -121,7 +128,7 @@ def _find_number_classes(
             f"Expected numbers of classes from {start} to {MAX_CLASSES - 1:,} in {label.column}, "
             f"but {values.describe_row(label)}{format_remedy(values.remedy)}."
         )
-    # A class in the middle may have no item, and keeps its number.
+    # Numbers without items are classes too, so that ids and numbers do not drift apart.
     end = max(numbers.values()) + 1
     names = tuple(map(str, range(start, end)))
     id_by_text = {text: number - start for text, number in numbers.items()}
@@ -132,12 +139,12 @@ def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasse
     """Define classes from labels that are words: their ids follow the sorted order of the words.
 
     Args:
-        values: The distinct labels.
-        words: The same labels as texts.
+        values: The distinct labels, with their columns for error messages.
+        words: The same labels as strings.
 
     Raises:
-        ValueError: If a label lists others, two labels differ by case or spaces only (except for
-            "true" and "false"), or there are more than `MAX_CLASSES`.
+        ValueError: If a label lists other labels, two labels differ only by case or spaces (except
+            for "true" and "false"), or there are more than `MAX_CLASSES` labels.
     """
     _check_single_labels(values, words)
     spellings_by_name: dict[str, list[str]] = {}
@@ -150,7 +157,7 @@ def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasse
         id_by_text = {word: names.index(fold_name(word)) for word in words}
         return FoundClasses(id_by_text, names, BY_NAME)
 
-    # Two spellings may be one label with a slip of the pen, or two labels: only a person knows.
+    # Two spellings may be one label with a typing error, or two labels. The user has to decide.
     for spellings in spellings_by_name.values():
         if len(spellings) > 1:
             shown_words = " and ".join(_quote_words(spellings))
@@ -175,8 +182,11 @@ def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
     """Check that no label lists other labels, such as "joy;fear" next to "joy" and "fear;anger".
 
     Args:
-        values: The distinct labels.
-        words: The same labels as texts.
+        values: The distinct labels, with their columns for error messages.
+        words: The same labels as strings.
+
+    Raises:
+        OptionError: If all segments of a label also occur in other labels.
     """
     # Split each label at its separators, and count in how many labels each segment occurs.
     segments_by_word = {}
@@ -185,7 +195,7 @@ def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
         segments_by_word[word] = set(LABEL_SEPARATOR.split(word))
         counts.update(segments_by_word[word])
     for word, segments in segments_by_word.items():
-        # A segment that occurs nowhere else may be a part of a name: "Austin, Texas".
+        # A label with a segment that occurs nowhere else may be a single name, as in "Austin, Texas".
         if len(segments) > 1 and all(counts[segment] > 1 for segment in segments):
             raise values.make_refusal(
                 expected=f"one label per row in {values.label_by_text[word].column}",

@@ -63,20 +63,20 @@ def parse_label_numbers(names: Sequence[str]) -> list[int] | None:
 def parse_numbered_names(names: Sequence[str]) -> list[int] | None:
     """Return the number of each name if all names are numbers, such as "3" or "LABEL_3".
 
-    Unlike in `parse_label_numbers`, words such as "yes" are no numbers.
+    Unlike in `parse_label_numbers`, words such as "yes" are not numbers.
 
     Args:
         names: The names.
 
     Returns:
-        The numbers; None if there are no names, a name is no number, or two numbers are equal.
+        The numbers. None if there are no names, a name is not a number, or two numbers are equal.
     """
     numbers = []
     for name in names:
         match = _NUMBERED_NAME.fullmatch(name.strip())
         if match:
             numbers.append(int(match[1]))
-    # A name without a number leaves fewer numbers than names.
+    # There are fewer distinct numbers than names if a name has no number, or two have the same.
     if not names or len(set(numbers)) < len(names):
         return None
     return numbers
@@ -100,17 +100,17 @@ def are_numbers(names: Sequence[str]) -> bool:
 def parse_words_next_to_numbers(
     words: Sequence[str], numbers: Mapping[str, int]
 ) -> dict[str, int] | None:
-    """Return the number of each word in a column that holds numbers too.
+    """Return the number that each word expresses, in a column that also has numbers.
 
-    For example, "true" next to 1, or LABEL_2 next to 2.
+    Such a column has "true" in one row and 1 in another one, or "LABEL_2" and 2.
 
     Args:
-        words: Distinct labels that are no numbers.
-        numbers: Labels that are numbers, with their values.
+        words: Distinct labels that are not numbers.
+        numbers: Text of each label that is a number -> the number.
 
     Returns:
-        The number of each word, or None if a word has none. A column with a word for 0 or 1 must
-        not hold other numbers.
+        Word -> number. None if a word does not express a number, or if a word such as "yes"
+        expresses 0 or 1 although other numbers occur.
 
     Example:
         >>> parse_words_next_to_numbers(["LABEL_2"], {"0": 0})
@@ -124,7 +124,7 @@ def parse_words_next_to_numbers(
         if number is None:
             return None
         number_by_word[word] = number
-    # "yes" is no class 1 of many.
+    # A word such as "yes" is class 1 only if there are no classes but 0 and 1.
     has_binary_word = any(fold_name(word) in NUMBER_BY_WORD for word in words)
     all_numbers = {*number_by_word.values(), *numbers.values()}
     if has_binary_word and not all_numbers <= {0, 1}:
@@ -133,15 +133,15 @@ def parse_words_next_to_numbers(
 
 
 def find_first_number(numbers: Set[int], n_classes: int, first: int | None) -> int | None:
-    """Find whether numbers of classes count from 0 or from 1.
+    """Infer whether the numbers of classes count from 0 or from 1.
 
     Args:
         numbers: The numbers that occur.
         n_classes: Number of classes.
-        first: The number of the first class if it is known, otherwise None.
+        first: Number of the first class, if it is already known. None if it is not.
 
     Returns:
-        The number of the first class, 0 or 1; None if it is in doubt.
+        Number of the first class, 0 or 1. None if it is ambiguous.
 
     Example:
         >>> find_first_number({0, 2}, 3, None), find_first_number({1, 2, 3}, 3, None)
@@ -153,7 +153,7 @@ def find_first_number(numbers: Set[int], n_classes: int, first: int | None) -> i
         return first
     if not numbers or 0 in numbers:
         return 0
-    # Counted from 0, the largest number K would be no class: the numbers must count from 1.
+    # If the numbers counted from 0, the largest number K would not be a class.
     if numbers == set(range(1, n_classes + 1)):
         return 1
     return None

@@ -129,14 +129,16 @@ class LabelValues:
     def make_refusal(
         self, expected: str, words: Collection[str], problem: str, suggestion: str = ""
     ) -> OptionError:
-        """Return the error for labels that are no classes, with advice.
+        """Return the error for labels that cannot be classes, with advice for the user.
+
+        If a label lists several labels, such as "joy;fear", the advice names the options that select
+        one of them; otherwise, it is `remedy`.
 
         Args:
             expected: Description of the expected labels, after "Expected".
-            words: The invalid labels. If one of them lists several labels, the error names the
-                options that select one of these.
-            problem: Description of the labels that were found, after "but".
-            suggestion: A closing sentence, left out if words list several labels.
+            words: The invalid labels.
+            problem: Description of the labels that occur, after "but".
+            suggestion: A closing sentence, unless a label lists several labels.
         """
         has_lists = any(len(LABEL_SEPARATOR.split(word)) > 1 for word in words)
         if has_lists:
@@ -155,26 +157,26 @@ def parse_columns(
     first: int | None,
     remedy: str,
 ) -> LabelValues:
-    """Parse columns of labels that share their classes into their distinct labels.
+    """Parse columns of labels that share their classes, and collect their distinct labels.
 
-    The marks of unlabeled items ("-1" and "-") are no labels, unless they are names of classes.
+    "-1" and "-" mark unlabeled items, unless they are names of classes.
 
     Args:
-        columns: Values by what the column is called in errors.
-        known_names: The names of the classes; None if they are not known.
-        first: The number of the first class, 0 or 1; None to find out.
-        remedy: What a person can do about doubt.
+        columns: Description of each column in error messages -> its values.
+        known_names: Names of the classes. If None, they are not known.
+        first: Number of the first class, 0 or 1. If None, it is inferred later.
+        remedy: Advice at the end of error messages about ambiguous labels.
 
     Raises:
-        TypeError: If a value is of a kind that no label has, or booleans are mixed with numbers.
-        ValueError: If a mark may be the second label of a data set with two labels.
+        TypeError: If a value has a type that labels cannot have, or booleans are mixed with numbers.
+        ValueError: If there are only two values, and one of them is "-1" or "-", which may be a label.
     """
     parsed_columns = {}
     label_by_text: dict[str, LabelValue] = {}
     for name, values in columns.items():
         parsed_columns[name] = _parse_column(values, name)
         for label in parsed_columns[name].labels.values():
-            # The first column with a label is the one that errors name.
+            # Error messages name the first column with a label.
             if label is not None:
                 label_by_text.setdefault(label.text, label)
 
@@ -191,8 +193,8 @@ def _find_marks(labels: Collection[str], known_names: Collection[str] | None) ->
 
     Args:
         labels: The distinct labels as texts.
-        known_names: Names of the classes. If None, "-1" is a label if "+1" occurs, and "-" if "+"
-            does.
+        known_names: Names of the classes. If None, "-1" is a label if "+1" occurs, and "-" is one if
+            "+" occurs.
     """
     marks = []
     for mark, opposite in OPPOSITE_OF_MARK.items():
@@ -211,10 +213,14 @@ def _check_marks(
     """Refuse marks of unlabeled items that may be the second of two labels: -1 and 1, "-" and "x".
 
     Args:
-        marks: The values that mark unlabeled items.
-        values: The other distinct labels. If there are several, the marks are beyond doubt.
+        marks: The values that mark unlabeled items, "-1" or "-".
+        values: The distinct labels without the marks.
         has_known_names: Whether the names of the classes are known.
+
+    Raises:
+        ValueError: If there is a single other label, so that the mark may be a label too.
     """
+    # With several other labels, the marks are not ambiguous.
     if len(values.label_by_text) != 1:
         return
     text, label = next(iter(values.label_by_text.items()))
@@ -234,15 +240,19 @@ def _parse_column(values: Any, name: str) -> ValueColumn:
 
     Args:
         values: (N,) values: an array, a column of Arrow, or a list.
-        name: What the column is called in errors.
+        name: Description of the column in error messages.
+
+    Returns:
+        The distinct labels, and the index of the label of each row.
 
     Raises:
-        TypeError: If a value is neither a text nor a number, or booleans are mixed with numbers.
+        TypeError: If a value is neither a string nor a number, or booleans are mixed with numbers.
     """
     is_array = getattr(values, "ndim", 0) == 1 and values.dtype != object
     codes = None
     if is_array or isinstance(values, LazyArrowColumn):
-        # Only the distinct values of an array become Python values.
+        # To save time, only the distinct values are converted to Python values. `codes` has the
+        # index of the value of each row.
         codes, plain_values = factorize(values)
     elif hasattr(values, "tolist"):
         plain_values = values.tolist()
@@ -251,7 +261,7 @@ def _parse_column(values: Any, name: str) -> ValueColumn:
     plain_values = _normalize_values(plain_values)
     _check_types(plain_values, codes, name)
 
-    # Normalized values may be equal where those of an array were not, such as None and NaN.
+    # Different values of an array, such as None and NaN, may be equal after normalization.
     merged_codes, distinct_values = factorize(plain_values)
     if codes is not None:
         merged_codes = merged_codes[codes]
@@ -260,8 +270,12 @@ def _parse_column(values: Any, name: str) -> ValueColumn:
 
 
 def _normalize_values(values: list[Any]) -> list[Any]:
-    """Replace numpy scalars by Python values, and NaN by None."""
-    # Looking at the types first avoids a slow loop over values, of which there may be millions.
+    """Replace numpy scalars by Python values, and NaN by None.
+
+    Args:
+        values: Values of any types. The list is not changed.
+    """
+    # The types are checked first, because a loop over millions of values is slow.
     types = set(map(type, values))
     if any(issubclass(value_type, np.generic) for value_type in types):
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -273,27 +287,28 @@ def _normalize_values(values: list[Any]) -> list[Any]:
 
 
 def _check_types(values: list[Any], codes: NDArray[np.int64] | None, name: str) -> None:
-    """Check that labels are texts, numbers or booleans, and that booleans are not mixed with numbers.
+    """Check that labels are strings, numbers or booleans, and that booleans are not mixed with numbers.
 
     Args:
-        values: The values, or only the distinct ones.
+        values: The values of all rows, or only the distinct ones.
         codes: (N,) index into `values` of each row. If None, there is one value per row.
-        name: What the column is called in the error.
+        name: Description of the column in the error message.
 
     Raises:
         TypeError: If a value is invalid; the message names its first row.
     """
     types = set(map(type, values))
-    invalid_types = {
-        value_type
-        for value_type in types
-        if not issubclass(value_type, (str, int, float, type(None)))
-    }
+    invalid_types = set()
+    for value_type in types:
+        if not issubclass(value_type, (str, int, float, type(None))):
+            invalid_types.add(value_type)
     has_boolean_among_numbers = bool in types and not types.isdisjoint((int, float))
     if not invalid_types and not has_boolean_among_numbers:
         return
+
+    refused_types = invalid_types or {bool}
     for position, value in enumerate(values):
-        if type(value) not in (invalid_types or {bool}):
+        if type(value) not in refused_types:
             continue
         row = position
         if codes is not None:
@@ -308,14 +323,14 @@ def _check_types(values: list[Any], codes: NDArray[np.int64] | None, name: str) 
 
 
 def parse_value(value: Any, column: str) -> LabelValue | None:
-    """Parse one label: a text, a number or a boolean.
+    """Parse one label: a string, a number or a boolean.
 
     Args:
         value: The label, as it is in the column.
-        column: What the column is called in errors.
+        column: Description of the column in error messages.
 
     Returns:
-        The parsed label. None for None and for a blank text, which are no labels.
+        The parsed label. None if the value is None or a blank string, which mark unlabeled items.
 
     Example:
         >>> parse_value(" 1.0", "the labels").number, parse_value(True, "the labels").text
@@ -340,24 +355,24 @@ def parse_value(value: Any, column: str) -> LabelValue | None:
 
 
 def _parse_text(value: str, column: str) -> LabelValue | None:
-    """Parse a label that was written as text: a name, or a whole number such as "1" or "1.0".
+    """Parse a label that is a string: a name, or a whole number such as "1" or "1.0".
 
     Args:
-        value: The text.
-        column: What the column is called in errors.
+        value: The string.
+        column: Description of the column in error messages.
 
     Returns:
-        The parsed label. None for a blank text, which is no label.
+        The parsed label. None if the string is blank, which marks an unlabeled item.
     """
     text = value.strip()
     if not text:
         return None
-    # A table with a missing value turns whole numbers into floats.
+    # A table with a missing value turns whole numbers into floats, including the mark -1.
     if text == "-1.0":
         text = "-1"
     match = _WHOLE_NUMBER.fullmatch(text)
     if match:
         return LabelValue(column, value, text, int(match[1]))
-    # -1 may mark an unlabeled item, and is no invalid number.
+    # The number -1 is valid, because it may mark an unlabeled item.
     is_invalid = text not in OPPOSITE_OF_MARK and _INVALID_NUMBER.fullmatch(text) is not None
     return LabelValue(column, value, text, is_invalid=is_invalid)
