@@ -12,7 +12,7 @@ from rightreasons.models.batching import (
     encode,
     encode_once,
     ensure_padding,
-    length_batches,
+    make_length_batches,
     pad,
 )
 from rightreasons.models.runs.processes import default_batch_size
@@ -32,7 +32,7 @@ def tokenizer():
 )
 def test_every_item_is_in_one_batch_of_its_like(lengths, batch_size, max_tokens):
     lengths = np.array(lengths)
-    batches = length_batches(lengths, batch_size=batch_size, max_tokens=max_tokens)
+    batches = make_length_batches(lengths, batch_size=batch_size, max_tokens=max_tokens)
     order = np.concatenate(batches)
     assert sorted(order.tolist()) == list(range(len(lengths)))
     assert (np.diff(lengths[order]) <= 0).all()
@@ -45,9 +45,9 @@ def test_every_item_is_in_one_batch_of_its_like(lengths, batch_size, max_tokens)
 
 def test_bad_batch_sizes_are_errors():
     with pytest.raises(ValueError, match="`batch_size` to be at least 1"):
-        length_batches(np.array([1]), batch_size=0)
+        make_length_batches(np.array([1]), batch_size=0)
     with pytest.raises(ValueError, match="`max_tokens` to be at least 1"):
-        length_batches(np.array([1]), max_tokens=0)
+        make_length_batches(np.array([1]), max_tokens=0)
 
 
 @pytest.mark.parametrize("paired", [False, True])

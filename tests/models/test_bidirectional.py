@@ -10,9 +10,9 @@ import transformers
 from command_line import run
 from rightreasons.audited.opening import is_prompted, load_model
 from rightreasons.models import Prompt, Prompted, as_scorer, load_chooser
-from rightreasons.models.choices import kind_of_model, load_language_model
+from rightreasons.models.choices import find_model_kind, load_language_model
 from rightreasons.models.classes import choose
-from rightreasons.models.gradients.inputs import why_no_gradients
+from rightreasons.models.gradients.inputs import explain_missing_gradients
 from rightreasons.models.language import bidirectional
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.protocol import Request
@@ -187,7 +187,7 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
     engine = LocalEngine(scorer)
     assert engine.abilities == (able | {"text"} if scorer.model.config.is_encoder_decoder else able)
     prompted = Prompted(Prompt(), engine, ("bad", "good"))
-    assert "needs gradients" in why_no_gradients(prompted)
+    assert "needs gradients" in explain_missing_gradients(prompted)
     if "text" not in engine.abilities:
         with pytest.raises(ValueError, match="supports .mean, .*, next_words., but got"):
             Prompted(Prompt(scoring="generated"), engine, ("bad", "good"))
@@ -198,7 +198,7 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
 )
 def test_every_door_opens_them(folders, kind, told):
     folder = folders[kind]
-    assert kind_of_model(folder) == told
+    assert find_model_kind(folder) == told
     assert is_prompted(folder)
     named, loaded = (
         load_model(folder, device="cpu"),
@@ -222,7 +222,7 @@ def test_a_classifier_stays_one_and_an_encoder_without_a_head_is_refused(tmp_pat
     words = words_of("t5")
     tiny = tiny_t5(words).config
     transformers.T5ForSequenceClassification(tiny).save_pretrained(tmp_path / "classes")
-    assert kind_of_model(tmp_path / "classes") == "T5ForSequenceClassification"
+    assert find_model_kind(tmp_path / "classes") == "T5ForSequenceClassification"
     assert not is_prompted(tmp_path / "classes")
     save_tiny_encoder(tmp_path / "encoder")
     with pytest.raises(ValueError, match="head. Fine-tune"):
@@ -271,7 +271,7 @@ def test_an_adapter_is_opened_on_its_base(kind, says, auto, layers, folders, tmp
     base = auto.from_pretrained(folders[kind])
     settings = peft.LoraConfig(target_modules=layers, init_lora_weights=False, **says)
     peft.get_peft_model(base, settings).save_pretrained(tmp_path)
-    assert kind_of_model(tmp_path) == kind_of_model(folders[kind])
+    assert find_model_kind(tmp_path) == find_model_kind(folders[kind])
     told = [
         LocalEngine(load_language_model(folder, device="cpu"))
         .likelihoods(REQUESTS, progress=False)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
+from rightreasons.models.choices import find_model_kind, load_causal, load_chooser
 from rightreasons.models.classes import choose
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import chosen, save_tiny_causal
@@ -95,4 +95,4 @@ def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
         ("BertModel", "BertModel"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
-        assert kind_of_model(tmp_path) == kind
+        assert find_model_kind(tmp_path) == kind

@@ -107,7 +107,11 @@ def test_labels_are_classes(bert):
 def test_the_places_of_tokens(bert):
     items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""])
     rows = zip(
-        items.encoded.row, items.places.sequence, items.places.start, items.places.end, strict=True
+        items.encoded.row,
+        items.token_positions.sequence,
+        items.token_positions.start,
+        items.token_positions.end,
+        strict=True,
     )
     words = [
         (row, (items.texts, items.text_pairs)[part][row][start:end])

@@ -10,14 +10,14 @@ import transformers
 
 from rightreasons.models.choices import load_causal
 from rightreasons.models.language.causal import CausalLM
-from rightreasons.models.language.continuations import Tokens
+from rightreasons.models.language.continuations import TokenizedItem
 from rightreasons.models.language.likelihood_runs import (
     count_rows,
     make_batches,
     measure_width,
     split_choices,
 )
-from rightreasons.models.language.likelihoods import WAYS, likelihoods
+from rightreasons.models.language.likelihoods import STRATEGIES, likelihoods
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
 
@@ -136,23 +136,23 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
     tokens = [
         [draw.integers(2, 40, size).tolist() for size in (size, *rest)] for size, rest in sizes
     ]
-    items = [Tokens("x", prompt, choices, [], False) for prompt, *choices in tokens]
+    items = [TokenizedItem("x", prompt, choices, [], False) for prompt, *choices in tokens]
     with torch.no_grad():
-        want, *others = (likelihoods(scorer.model, items, way)() for way in reversed(WAYS))
+        want, *others = (likelihoods(scorer.model, items, way)() for way in reversed(STRATEGIES))
     for got, (one, other) in itertools.product(others, enumerate(want)):
         assert got[one] == pytest.approx(other, abs=1e-4)
 
 
 def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alone():
     letters, texts = (
-        Tokens("x", [5, 6, 7], [[1], [2], [3]], [], False),
-        Tokens("x", [5], [[1, 2, 3], [4, 2]], [], False),
+        TokenizedItem("x", [5, 6, 7], [[1], [2], [3]], [], False),
+        TokenizedItem("x", [5], [[1, 2, 3], [4, 2]], [], False),
     )
-    assert [(measure_width(letters, way), count_rows(letters, way)) for way in WAYS[:2]] == [
+    assert [(measure_width(letters, way), count_rows(letters, way)) for way in STRATEGIES[:2]] == [
         (3, 1),
         (3, 1),
     ]
-    assert [(measure_width(texts, way), count_rows(texts, way)) for way in WAYS[:2]] == [
+    assert [(measure_width(texts, way), count_rows(texts, way)) for way in STRATEGIES[:2]] == [
         (1 + 2 + 1, 1),
         (1 + 2, 2),
     ]
@@ -187,7 +187,7 @@ def make_items(sizes, seed=0):
     for n_prompt, *n_choices in sizes:
         prompt = draw.integers(2, 40, n_prompt).tolist()
         choices = [draw.integers(2, 40, n).tolist() for n in n_choices]
-        items.append(Tokens("x", prompt, choices, [], False))
+        items.append(TokenizedItem("x", prompt, choices, [], False))
     return items
 
 
@@ -227,7 +227,7 @@ def test_choices_that_begin_alike_are_read_once_up_to_where_they_differ():
     scorer = build("llama")
     # Without their last tokens: 9 8 7, 9 8 6 5, 9 8 6 and 9, a tree of five tokens.
     choices = [[9, 8, 7, 4], [9, 8, 6, 5, 4], [9, 8, 6, 4], [9, 3]]
-    items = [Tokens("x", [5, 11], choices, [], False), *make_items([(6, 4, 3)])]
+    items = [TokenizedItem("x", [5, 11], choices, [], False), *make_items([(6, 4, 3)])]
     # 2 + 5 tokens of the first item, 6 + 3 + 2 of the second.
     assert [measure_width(item, "shared prefix") for item in items] == [7, 11]
 
@@ -238,13 +238,13 @@ def test_choices_that_begin_alike_are_read_once_up_to_where_they_differ():
 
     assert shapes == [(1, 7 + 11)]
     for choice, score in zip(choices, scores[0], strict=True):
-        single = Tokens("x", [5, 11], [choice], [], False)
+        single = TokenizedItem("x", [5, 11], [choice], [], False)
         with torch.no_grad():
             (want,) = likelihoods(scorer.model, [single], "one by one")()[0]
         assert score == pytest.approx(want, abs=1e-4)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", STRATEGIES)
 def test_batches_hold_every_item_once_within_their_budget(way):
     sizes = np.random.default_rng(2).integers(1, 90, size=(60, 4)).tolist()
     items = make_items([*sizes, (700, 9, 9)])
@@ -265,19 +265,22 @@ def test_batches_hold_every_item_once_within_their_budget(way):
 
 def test_many_choices_are_split_into_items_of_one_prompt():
     choices = [[7] * size for size in (300, 200, 12, 1, 600, 5)]
-    item = Tokens("x", [5, 6], choices, places=[4, 2, 3, 0, 1, 5], truncated=True)
+    item = TokenizedItem("x", [5, 6], choices, choice_indices=[4, 2, 3, 0, 1, 5], truncated=True)
 
     parts = split_choices(item, max_length=2048)
 
     # 300 + 200 + 12 tokens are 512; one choice of more than 512 is alone.
-    assert [part.places for part in parts] == [[4, 2, 3], [0], [1], [5]]
+    assert [part.choice_indices for part in parts] == [[4, 2, 3], [0], [1], [5]]
     assert [len(part.choices) for part in parts] == [3, 1, 1, 1]
     assert all(part.prompt == [5, 6] and part.truncated for part in parts)
     # A long prompt is not read again for fewer tokens than it has.
-    item = Tokens("x", [5] * 800, choices, places=list(range(6)), truncated=False)
-    assert [part.places for part in split_choices(item, max_length=2048)] == [[0, 1, 2, 3], [4, 5]]
+    item = TokenizedItem("x", [5] * 800, choices, choice_indices=list(range(6)), truncated=False)
+    assert [part.choice_indices for part in split_choices(item, max_length=2048)] == [
+        [0, 1, 2, 3],
+        [4, 5],
+    ]
     # The model reads 600 tokens of choices after it.
-    places = [part.places for part in split_choices(item, max_length=1400)]
+    places = [part.choice_indices for part in split_choices(item, max_length=1400)]
     assert places == [[0, 1, 2, 3], [4], [5]]
 
 

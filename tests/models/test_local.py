@@ -24,7 +24,7 @@ from rightreasons.models.language.generation import (
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request
-from rightreasons.models.trial import Way
+from rightreasons.models.trial import BatchingStrategy
 from rightreasons.models.wording import Prompt
 from tiny_causal import chosen, save_tiny_causal
 from tiny_models import WORDS
@@ -442,7 +442,9 @@ def test_batches_of_generation_fill_the_free_memory_of_a_gpu(
     for name, answer in memory.items():
         monkeypatch.setattr(torch.cuda, name, {FakeModel.device: answer}.__getitem__)
 
-    batches = make_generation_batches(FakeModel(), Way(way, length), np.full(1000, length))
+    batches = make_generation_batches(
+        FakeModel(), BatchingStrategy(way, length), np.full(1000, length)
+    )
 
     assert len(batches[0]) == expected
 

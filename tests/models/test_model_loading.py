@@ -26,7 +26,7 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier, load_multiple_choice, make_classifier
 from rightreasons.models.scorers import as_scorer, demo_encoder
-from rightreasons.models.trial import length_bound
+from rightreasons.models.trial import get_max_length
 from tiny_causal import save_tiny_causal
 from tiny_models import (
     save_tiny_classifier,
@@ -67,7 +67,7 @@ def test_a_model_and_a_tokenizer_without_a_bound_read_2048_tokens():
         ({"max_position_embeddings": 40}, 512, 40),
     ):
         model = SimpleNamespace(config=SimpleNamespace(**positions))
-        assert length_bound(model, SimpleNamespace(model_max_length=tokens)) == bound
+        assert get_max_length(model, SimpleNamespace(model_max_length=tokens)) == bound
 
 
 def test_dtype_and_device_are_obeyed(classifier_folder):
@@ -318,7 +318,7 @@ def test_an_absent_language_model_names_its_packages(monkeypatch):
 
 
 def test_an_absent_demo_encoder_names_its_extra(monkeypatch):
-    monkeypatch.setattr(scorers, "packaged_folder", lambda *_: None)
+    monkeypatch.setattr(scorers, "find_packaged_folder", lambda *_: None)
     with pytest.raises(ModuleNotFoundError, match=r"\[encoder\]"):
         demo_encoder()
 

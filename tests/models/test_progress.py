@@ -98,7 +98,7 @@ def test_without_a_total_a_bar_is_about_its_items_alone(bar):
 
 
 def test_what_the_outer_block_names_is_not_repeated():
-    with progress.bars_about("predictions", "test"):
+    with progress.prefix_bar_titles("predictions", "test"):
         assert progress.make_title("predictions") == "predictions, test"
         assert progress.make_title("attributions") == "predictions, test: attributions"
 

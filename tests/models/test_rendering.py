@@ -12,7 +12,9 @@ EVERY = ("mean", "sum", "unconditional", "next_words", "generated")
 
 def rendered(item=REVIEW, *, chat=False, examples=(), scorings=EVERY, **options):
     names = ["negative", "positive"] if "text" in item.fields else None
-    rendering = Rendering.settle(Prompt(**options), chat=chat, scorings=scorings, label_names=names)
+    rendering = Rendering.from_prompt(
+        Prompt(**options), chat=chat, scorings=scorings, label_names=names
+    )
     return rendering, rendering.request(item, examples)
 
 

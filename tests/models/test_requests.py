@@ -39,7 +39,7 @@ def asked_of(scorer, prompt, choices):
     """The tokens that a language model is asked."""
     prompted = bare(scorer, "sum")
     request = prompted.rendering.request(Item("x", {"prompt": prompt, "choices": choices}))
-    return prompted.engine.tokens([request])[0]
+    return prompted.engine.tokenize([request])[0]
 
 
 def stand_in(tokenizer, start_token, max_length):
@@ -58,7 +58,7 @@ def cut(tokenizer, prompt, choices, *, start_token=1, max_length=99):
     items = asked_of(scorer, prompt, choices)
     rows = {}
     for asked in items:
-        for place, choice in zip(asked.places, asked.choices, strict=True):
+        for place, choice in zip(asked.choice_indices, asked.choices, strict=True):
             rows[place] = tuple(
                 "".join(tokenizer.convert_ids_to_tokens(part)) for part in (asked.prompt, choice)
             )
@@ -110,7 +110,10 @@ def test_long_prompts_lose_their_beginning_by_choice():
     assert got == [("efgh", "▁x"), ("fgh", "▁yz"), ("efgh", "▁w")]
     scorer = stand_in(letters(), 1, 5)
     items = asked_of(scorer, "abcd", ["x", "yzu"])
-    assert [(asked.truncated, asked.places) for asked in items] == [(False, [0]), (True, [1])]
+    assert [(asked.truncated, asked.choice_indices) for asked in items] == [
+        (False, [0]),
+        (True, [1]),
+    ]
     assert cut(letters(), "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
     with pytest.raises(ValueError, match=r"\(up to 5 tokens\)"):
         cut(letters(), "ab", ["vwxyz"], max_length=5)

@@ -17,7 +17,7 @@ from rightreasons.models.running import Store, run_batches, run_model
 from rightreasons.models.runs import progress
 from rightreasons.models.runs.columns import Columns, join
 from rightreasons.models.runs.processes import Processes, processes
-from rightreasons.models.runs.progress import BarText, bars_about
+from rightreasons.models.runs.progress import BarText, prefix_bar_titles
 
 RUN = {"kind": "test", "model": "abc"}
 
@@ -407,7 +407,7 @@ def test_processes_that_took_different_ways_are_told_apart(monkeypatch):
     assert Processes(0, 2).gather(1, "results") == [1, 2]
     other.append("failures (meeting 7)")
     with (
-        bars_about("test"),
+        prefix_bar_titles("test"),
         pytest.raises(RuntimeError, match="test: results"),
     ):
         Processes(0, 2).gather(1, "results")

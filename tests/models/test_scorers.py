@@ -17,6 +17,7 @@ from sklearn.svm import LinearSVC
 from transformers import AutoModelForSequenceClassification
 
 import rightreasons
+from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.models import as_scorer
 from rightreasons.models.choices import load_chooser
@@ -25,6 +26,7 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Scorer
+from rightreasons.models.scorers import as_named_scorer
 from tiny_causal import save_tiny_causal
 from tiny_models import (
     save_tiny_classifier,
@@ -507,3 +509,13 @@ def test_a_scorer_without_gradients_is_refused_where_they_are_needed():
     for ask in (integrated_gradients, fisher_information):
         with pytest.raises(ValueError, match="needs gradients, which rule cannot give"):
             ask(Rule(), ["a good film"])
+
+
+def test_names_do_not_hide_an_error_on_another_option():
+    scorer = as_scorer(lambda texts: np.ones((len(texts), 2)) / 2, label_names=NAMES)
+
+    # A scorer has names and a kind of scores: neither option applies.
+    with pytest.raises(OptionError) as error:
+        as_named_scorer(scorer, NAMES, scores="logits")
+
+    assert error.value.option == ("scores",)

@@ -9,7 +9,7 @@ import torch
 from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.loading import load_classifier, load_question_answering
-from rightreasons.models.spans import best_spans, join_windows, predict_answers
+from rightreasons.models.spans import find_best_spans, join_windows, predict_answers
 from rightreasons.models.windows import encode_windows
 from tiny_models import (
     WORDS,
@@ -32,7 +32,7 @@ def reader(tmp_path_factory):
 def tokens_of(windows, window):
     """The first and the last character of each token of a window."""
     row = slice(*windows.encoded.offsets[window : window + 2])
-    return windows.places.columns["first"][row], windows.places.columns["last"][row]
+    return windows.characters.columns["first"][row], windows.characters.columns["last"][row]
 
 
 def test_windows_cover_a_long_context_and_overlap():
@@ -88,7 +88,7 @@ def test_the_best_spans_are_those_of_a_loop_over_all():
     generator = torch.Generator().manual_seed(0)
     start, end = (torch.randn(len(windows), 32, generator=generator) for _ in range(2))
     batch = np.arange(len(windows))
-    found = best_spans(start, end, windows, batch, max_answer_tokens=4, n_best=7)()
+    found = find_best_spans(start, end, windows, batch, max_answer_tokens=4, n_best=7)()
     best = join_windows(windows.owner, found, 3, n_best=7)
     for spans, wanted in zip(best, by_loops(start, end, windows, contexts, 4, 7), strict=True):
         assert [span for span, _ in spans] == [span for span, _ in wanted]
@@ -96,6 +96,21 @@ def test_the_best_spans_are_those_of_a_loop_over_all():
             [score for _, score in spans], [score for _, score in wanted], rtol=1e-6
         )
     assert [span for span, _ in best[2]] == [(0, 3)]  # one span of one token, "bad"
+
+
+def test_spans_that_no_window_has_are_marked():
+    windows = encode_windows(tiny_tokenizer(), ["what was good"], ["bad"], max_length=32)
+    logits = torch.zeros(1, len(tokens_of(windows, 0)[0]))
+    n_pairs = 2 * logits.shape[1]
+
+    spans = find_best_spans(
+        logits, logits, windows, np.arange(1), max_answer_tokens=2, n_best=n_pairs + 3
+    )()
+
+    # One of the pairs of tokens is the context, "bad". Three columns have no pair.
+    assert spans["starts"].tolist() == [[0] + [-1] * (n_pairs + 2)]
+    assert spans["ends"].tolist() == [[3] + [-1] * (n_pairs + 2)]
+    assert spans["scores"].tolist() == [[0.0] + [-np.inf] * (n_pairs + 2)]
 
 
 def test_answers_do_not_depend_on_the_batches(reader):

@@ -10,11 +10,17 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.batching import padding_values
+from rightreasons.models.batching import get_padding_values
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import Classifier
 from rightreasons.models.scorers import as_scorer
-from rightreasons.models.trial import TRIALS, Trials, Way, find_fastest_way, padding_token
+from rightreasons.models.trial import (
+    TRIALS,
+    BatchingStrategy,
+    Trials,
+    find_fastest_strategy,
+    set_padding_token,
+)
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)
@@ -129,12 +135,12 @@ def test_a_decoder_finds_the_last_word_whatever_its_padding_token_is(own):
 
 def test_padding_without_a_token_for_it_takes_one_that_no_text_holds():
     model, words = build("gpt2", pad_token_id=None), tiny_tokenizer()
-    assert padding_values(words, model)["input_ids"] == 0
+    assert get_padding_values(words, model)["input_ids"] == 0
     words.pad_token, words.eos_token = None, "film"
     film = words.convert_tokens_to_ids("film")
-    assert padding_values(words, model, np.array([1, 2], np.int32))["input_ids"] == film
-    assert padding_values(words, model, np.array([0, film], np.int32))["input_ids"] == 1
-    with padding_token(model, 5):
+    assert get_padding_values(words, model, np.array([1, 2], np.int32))["input_ids"] == film
+    assert get_padding_values(words, model, np.array([0, film], np.int32))["input_ids"] == 1
+    with set_padding_token(model, 5):
         assert model.config.pad_token_id == 5
     assert model.config.pad_token_id is None
 
@@ -266,19 +272,21 @@ def test_a_trial_is_made_once_and_again_when_the_model_changes():
 
     def find(longest):
         asked.append(longest)
-        return Way("right padding", longest)
+        return BatchingStrategy("right padding", longest)
 
     for longest in (5, 16, 30, 30, 20):
-        trials.way(model, "texts", longest, find)
+        trials.get_strategy(model, "texts", longest, find)
     assert asked == [16, 30]
     with torch.no_grad():
         model.weight += 1
-    trials.way(model, "texts", 20, find)
+    trials.get_strategy(model, "texts", 20, find)
     model.half()
-    trials.way(model, "texts", 20, find)
+    trials.get_strategy(model, "texts", 20, find)
     assert asked == [16, 30, 20, 20]
     with pytest.raises(ValueError, match="no"):
-        trials.way(model, "choices", 20, lambda longest: (_ for _ in ()).throw(ValueError("no")))
+        trials.get_strategy(
+            model, "choices", 20, lambda longest: (_ for _ in ()).throw(ValueError("no"))
+        )
 
 
 def test_the_way_is_kept_in_this_process():
@@ -290,7 +298,9 @@ def test_the_way_is_kept_in_this_process():
     hook.remove()
     assert calls == [1]
     assert (
-        TRIALS.way(scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")).name
+        TRIALS.get_strategy(
+            scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")
+        ).name
         == "right padding"
     )
 
@@ -336,6 +346,6 @@ def test_the_fastest_exact_way_wins():
         "exact": lambda: [row * (1 + 1e-6) for row in rows],
         "never": lambda: pytest.fail("asked"),
     }
-    way = find_fastest_way(model, "m", lambda: rows, ways, longest=9, repeat=lambda: rows)
+    way = find_fastest_strategy(model, "m", lambda: rows, ways, longest=9, repeat=lambda: rows)
     assert (way.name, way.longest) == ("exact", 9)
     assert way.reason == "wide is off by 0.001; broken is off by inf; shaped is off by inf"

@@ -10,11 +10,11 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
+from rightreasons.models.choices import find_model_kind, load_causal, load_chooser
 from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.gradients.inputs import why_no_gradients
+from rightreasons.models.gradients.inputs import explain_missing_gradients
 from rightreasons.models.heads import read_class_names
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.scorers import as_scorer
@@ -228,7 +228,7 @@ class TestAdapters:
         assert read_class_names(str(folders / "three")) == ("LABEL_0", "LABEL_1", "LABEL_2")
 
     def test_choices_are_those_of_the_merged_model(self, folders):
-        assert [kind_of_model(folders / name) for name in ("causal", "choice")] == [
+        assert [find_model_kind(folders / name) for name in ("causal", "choice")] == [
             "causal",
             "choice",
         ]
@@ -456,7 +456,7 @@ class TestQuantized:
         scorer = as_scorer(folders / bits)
         assert "gradients" not in scorer.abilities
         assert "likelihoods" in scorer.abilities
-        assert "needs gradients, which" in why_no_gradients(scorer)
+        assert "needs gradients, which" in explain_missing_gradients(scorer)
 
     def test_one_of_four_bits_is_audited(self, folders, tmp_path):
         texts, labels = tiny_texts(40)
@@ -521,7 +521,7 @@ def test_layers_that_torch_quantized_have_no_gradients(classifier_folder):
             opened.model.bert, {torch.nn.Linear}
         )
     assert "gradients" not in as_scorer(opened.model, tokenizer=opened.tokenizer).abilities
-    assert "has the quantized layer " in why_no_gradients(opened)
+    assert "has the quantized layer " in explain_missing_gradients(opened)
 
 
 class Wrapper:

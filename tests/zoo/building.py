@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers.models.auto import modeling_auto
 
-from rightreasons.models.loading import quiet
+from rightreasons.models.loading import silence_transformers
 from zoo.families import OVERRIDES, TYPED, VARIATIONS
 from zoo.published import published, small_config, tasks_of
 from zoo.shrinking import tiny_config
@@ -117,7 +117,7 @@ def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
         weights: "adapter" for a LoRA beside its base, "4 bits" for quantized weights.
     """
     base = folder / "base" if weights == "adapter" else folder
-    with quiet():
+    with silence_transformers():
         model.save_pretrained(base)
         if (written := getattr(model, "written", None)) is not None:
             written = {**written, "architectures": [type(model).__name__]}

@@ -17,9 +17,9 @@ from rightreasons.models.choices import load_language_model
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.language.likelihood_runs import find_likelihood_way
+from rightreasons.models.language.likelihood_runs import find_likelihood_strategy
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.trial import Way, classifier_way
+from rightreasons.models.trial import BatchingStrategy, find_classifier_strategy
 from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, reads_types, save
@@ -206,7 +206,7 @@ def _language_model(
         ]
 
     for outcome in _without_rounding(held(), scorer.model, held):
-        yield _with_way(outcome, lambda: find_likelihood_way(scorer, longest=LONGEST))
+        yield _with_way(outcome, lambda: find_likelihood_strategy(scorer, longest=LONGEST))
 
 
 _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
@@ -216,14 +216,14 @@ _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
 }
 
 
-def _way(classifier: Any, length: int) -> Way:
+def _way(classifier: Any, length: int) -> BatchingStrategy:
     """Return how the inputs of a classifier or a multiple-choice model are batched."""
-    return classifier_way(
+    return find_classifier_strategy(
         classifier, longest=min(length, LONGEST), joint=classifier.label_names is None
     )
 
 
-def _with_way(outcome: Outcome, way: Callable[[], Way]) -> Outcome:
+def _with_way(outcome: Outcome, way: Callable[[], BatchingStrategy]) -> Outcome:
     return dataclasses.replace(outcome, way=way().name) if outcome.verdict == "exact" else outcome
 
 

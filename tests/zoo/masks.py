@@ -10,7 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rightreasons.models.trial import PaddingTrial, _make_trial_items, padding_token, tolerance
+from rightreasons.models.trial import (
+    PaddingTrial,
+    _make_trial_items,
+    get_tolerance,
+    set_padding_token,
+)
 from zoo.building import N_CLASSES, build, reads_types
 from zoo.words import tokenizer
 
@@ -124,19 +129,29 @@ def off_by(mistake: Mistake, seed: int) -> tuple[float, bool]:
     for short in (True, False):  # as a trial asks, first short texts, then long ones
         items = _make_trial_items(model, words, mistake.longest, is_paired=False, is_short=short)
         trial = PaddingTrial(model, mistake.family, items, joint=False, n_classes=N_CLASSES)
-        with torch.no_grad(), padding_token(model, items.padding["input_ids"]):
-            alone, right = np.array(trial.ask_singly()), np.array(trial.ask_padded())
+        with torch.no_grad(), set_padding_token(model, items.padding["input_ids"]):
+            alone, right = np.array(trial.score_singly()), np.array(trial.score_padded())
         error, scale = float(np.abs(right - alone).max()), float(np.abs(alone).max())
-        off, noticed = max(off, error / scale), noticed or error > tolerance(model, scale)
+        off, noticed = max(off, error / scale), noticed or error > get_tolerance(model, scale)
     return off, noticed
 
 
 def table() -> list[str]:
-    """Return the lines of the page's table."""
+    """Return the lines of the page: how many mistakes are always noticed, and a table of the others."""
     lines = ["| mistake | model | off by, of the largest | noticed |", "|---|---|---:|---:|"]
+    n_mistakes = 0
+    n_always_noticed = 0
     for mistake in MISTAKES:
+        # Rounding is no mistake.
+        if mistake.what.startswith("none"):
+            continue
         off, noticed = zip(*(off_by(mistake, seed) for seed in SEEDS), strict=True)
+        n_mistakes += 1
+        if all(noticed):
+            n_always_noticed += 1
+            continue
         lines.append(
             f"| {mistake.what} | {mistake.family} | {min(off):.1%} to {max(off):.1%} | {sum(noticed)} of {len(off)} |"
         )
-    return lines
+    summary = f"Of {n_mistakes} mistakes, the trial detects {n_always_noticed} in all models, and these in some:"
+    return [summary, "", *lines]

@@ -1,4 +1,4 @@
-"""Answers of functions in the forms in which people have them, as a table of scores.
+"""Answers of functions, in any of the usual forms, as a table of scores.
 
 A function of N texts may return a table of numbers, a tensor, a data frame, a list of dictionaries
 by class, or the output of a text-classification or zero-shot pipeline; and it may be a generator or
@@ -22,14 +22,15 @@ from rightreasons.core.errors import OptionError
 
 
 def parse_answers(answers: Any, label_names: Sequence[str], scores: str) -> NDArray[np.float64]:
-    """Return the answers of a function as a table of numbers.
+    """Return the answers of a function of texts as a table of numbers.
 
     Args:
-        answers: The return value: rows of K numbers, numbers of the second of two classes, rows by
-            class name, or rows of {"label": …, "score": …} as pipelines return them. Tensors, data
-            frames, generators and coroutines of these are accepted.
+        answers: The return value of the function: rows of K numbers; one number per text, for the
+            second of two classes; rows by class name, like {"pos": 0.75, "neg": 0.25}; or rows of
+            {"label": …, "score": …}, as pipelines return them. Tensors, data frames, generators and
+            coroutines of these are accepted.
         label_names: K names of the classes.
-        scores: What the numbers are, one of `SCORE_KINDS`.
+        scores: Kind of the numbers: "probabilities", "logits" or "log_probabilities".
 
     Returns:
         (N, K) numbers, or (N,) numbers of the second class.
@@ -61,9 +62,9 @@ def parse_answers(answers: Any, label_names: Sequence[str], scores: str) -> NDAr
 
 
 def _collect(answers: Any) -> Any:
-    """Return answers that can be indexed: a coroutine is run, and an iterator is exhausted."""
+    """Run a coroutine, read an iterator to its end, and convert a tensor to an array."""
     if inspect.iscoroutine(answers):
-        # A notebook has an event loop that runs already, so that this one gets its own thread.
+        # A thread of its own is needed in a notebook, where an event loop is running already.
         with ThreadPoolExecutor(max_workers=1) as executor:
             answers = executor.submit(asyncio.run, answers).result()
     if isinstance(answers, Iterator):
@@ -72,22 +73,26 @@ def _collect(answers: Any) -> Any:
 
 
 def _to_numpy(value: Any) -> Any:
-    """Return a tensor as an array; any other value as it is."""
+    """Return a tensor as an array, and any other value unchanged."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        # numpy has no bfloat16, and takes no tensor with gradients.
+        # numpy has no bfloat16, and refuses tensors with gradients.
         return value.detach().double().cpu().numpy()
     return value
 
 
 def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the columns of a data frame in the order of the classes."""
-    by_name = {}
-    # A frame may have its columns in any order.
+    """Return a data frame with a column per class as a table, in the order of `label_names`.
+
+    Raises:
+        OptionError: If the columns are not named like the classes.
+    """
+    column_by_name = {}
+    # The columns may be in any order, and their names need not be strings.
     for name in frame.columns:
-        by_name[str(name)] = np.asarray(frame[name], dtype=np.float64)
-    _check_names(by_name, label_names)
-    return np.column_stack([by_name[name] for name in label_names])
+        column_by_name[str(name)] = np.asarray(frame[name], dtype=np.float64)
+    _check_names(column_by_name, label_names)
+    return np.column_stack([column_by_name[name] for name in label_names])
 
 
 def _parse_rows(
@@ -96,16 +101,16 @@ def _parse_rows(
     """Return the answers to N texts as a table.
 
     Args:
-        answers: N answers: each K numbers, one number, or scores by class name in a form of
-            `_get_scores_by_name`.
+        answers: N answers. An answer is a row of K numbers, one number, or scores by class name
+            like {"pos": 0.9, "neg": 0.1}.
         label_names: K names of the classes.
         scores: Kind of the scores, such as "probabilities".
 
     Returns:
-        (N, K), or (N,) if each answer is a number.
+        (N, K); or (N,) if each answer is one number.
 
     Raises:
-        TypeError: If the answers are names of classes.
+        TypeError: If an answer is a string, such as the name of a class.
     """
     rows = []
     for answer in answers:
@@ -131,7 +136,7 @@ def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
     of a zero-shot pipeline.
 
     Returns:
-        Class name -> score. None if the answer names no classes, such as a list of numbers.
+        Class name -> score. None if the answer names no classes, like [0.9, 0.1].
     """
     members = answer
     if isinstance(answer, Mapping):
@@ -159,8 +164,8 @@ def _order_scores(
 ) -> list[float]:
     """Return the scores of an answer in the order of the classes.
 
-    If only one of two classes has a probability, as in the usual output of a pipeline, the other
-    one has the rest.
+    By default, a pipeline returns only the class with the largest probability p. If there are two
+    classes, the other one has the probability 1 - p.
 
     Args:
         scores_by_name: Class name -> score.
@@ -182,17 +187,19 @@ def _order_scores(
 
 
 def _check_names(names: Iterable[str], label_names: Sequence[str]) -> None:
-    """Check that the class names in the answers of a function are those of all classes.
+    """Check that the class names in the answers of a function are exactly `label_names`.
 
     Raises:
-        OptionError: If not. The message continues one that says which function was called.
+        OptionError: If a name is missing or unknown. The message continues one that names the
+            function.
     """
-    unique = set(names)
-    if unique == set(label_names):
+    unique_names = set(names)
+    if unique_names == set(label_names):
         return
     advice = "name the classes as the answers do in `label_names`"
-    # Some classes are missing, but no name is unknown.
-    if unique < set(label_names):
+    # All names are known, but some classes are missing.
+    is_incomplete = unique_names < set(label_names)
+    if is_incomplete:
         advice = "return the scores of all classes, as top_k=None of a pipeline does"
     raise OptionError(
         f"it returns scores of {', '.join(names)}, but `label_names` are {', '.join(label_names)}: "

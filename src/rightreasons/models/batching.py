@@ -1,8 +1,8 @@
-"""Texts as token ids, in padded batches of similar length, and models held still while they read.
+"""Texts as token ids, in padded batches of similar length, for a model in evaluation mode.
 
-`encode` turns texts into an `Encoded`, a column of ids without padding. `length_batches` cuts its
-items into batches, and `pad` makes the tensors of one batch. `frozen` keeps a model in evaluation
-mode meanwhile, and restores whatever the model changes of itself.
+`encode` turns texts into an `Encoded`, flat columns of ids without padding. `make_length_batches`
+divides its items into batches, and `pad` makes the tensors of one batch. `frozen` puts a model in
+evaluation mode for a while, and restores the state that the model changes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from rightreasons.models.fingerprints import fingerprint_texts
 T = TypeVar("T")
 
 CHANGING: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
-"""Models that change themselves as they read, so that an answer depends on what was read before.
+"""Models that change themselves while they read, so that outputs depend on what was read before.
 
-Examples are attention that is replaced by another for short texts (BigBird), and rotary factors of
-the longest text so far.
+BigBird replaces its attention by another kind at the first short text, for example. Other models
+keep rotary factors for the longest text so far.
 """
 
 QUEUES = "cuda"
-"""Type of the devices that compute and copy while this process goes on."""
+"""Type of the devices that work through a queue, while this process continues."""
 
 MIN_CACHED_TEXTS = 1000
 """Number of texts from which `encode_once` is faster than `encode`.
@@ -52,7 +52,7 @@ _BLOCK_SIZE = 4096
 
 
 class _ModuleState:
-    """The attributes, buffers and submodules of one module, which `restore` brings back."""
+    """The attributes, buffers and submodules that one module has now, for `restore` later."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._attributes: dict[str, Any] = vars(module)
@@ -63,7 +63,7 @@ class _ModuleState:
         }
 
     def restore(self) -> bool:
-        """Bring back what the module had; return whether anything differed."""
+        """Restore attributes, buffers and submodules; return whether any of them had changed."""
         has_changed = False
         for name, saved in self._saved_members.items():
             has_changed |= _restore_mapping(self._saved_attributes[name], saved)
@@ -71,36 +71,37 @@ class _ModuleState:
 
 
 def _restore_mapping(current: dict[str, Any], saved: dict[str, Any]) -> bool:
-    """Give a dictionary its earlier entries, in place.
+    """Restore the entries of a dictionary, in place.
 
     Args:
         current: The dictionary.
-        saved: A copy of it from before.
+        saved: An earlier copy of it.
 
     Returns:
-        Whether anything differed.
+        Whether the dictionary had changed.
     """
-    # By identity: tensors have no truth value, and a replaced part may equal the one before.
-    is_changed = current.keys() != saved.keys()
-    if not is_changed:
-        is_changed = any(value is not saved[name] for name, value in current.items())
-    if is_changed:
+    # Values are compared by identity, because `==` of tensors compares their elements, and a
+    # replaced module may equal the original.
+    has_changed = current.keys() != saved.keys()
+    if not has_changed:
+        has_changed = any(value is not saved[name] for name, value in current.items())
+    if has_changed:
         current.clear()
         current.update(saved)
-    return is_changed
+    return has_changed
 
 
 @contextmanager
 def unchanged(model: torch.nn.Module, *, each_call: bool | None = None) -> Iterator[None]:
-    """Restore what a model changes of itself in the block, besides the values of its weights.
+    """Restore the attributes, buffers and submodules of a model at the end of the block.
 
-    Some models replace a module or extend a buffer as they read. A model that does is added to
-    `CHANGING`.
+    Some models replace a module or extend a buffer while they read. Such a model is added to
+    `CHANGING`. The values of the weights are not restored.
 
     Args:
-        model: The model. Its attributes, buffers and submodules are restored on exit.
-        each_call: Whether to restore them after each call as well, so that each call starts from
-            the same state. If None, this is done for a model that is in `CHANGING`.
+        model: The model.
+        each_call: Whether to restore the model after each call as well, so that every call starts
+            from the same state. If None, only for a model that is in `CHANGING`.
     """
     states = [_ModuleState(module) for module in model.modules()]
 
@@ -110,7 +111,7 @@ def unchanged(model: torch.nn.Module, *, each_call: bool | None = None) -> Itera
                 CHANGING.add(model)
 
     if each_call is None:
-        # Hooks cost time, and most models do not change.
+        # Hooks take time, and most models do not change.
         each_call = model in CHANGING
     hook = None
     if each_call:
@@ -127,9 +128,9 @@ def unchanged(model: torch.nn.Module, *, each_call: bool | None = None) -> Itera
 def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
     """Put a model in evaluation mode with frozen parameters, and restore it afterwards.
 
-    Gradients with respect to inputs still flow; parameters collect none. On exit, also after an
-    error, every submodule's training mode, every parameter's `requires_grad` and what the model
-    changed of itself are restored.
+    Gradients with respect to inputs can still be computed; parameters collect none. On exit, even
+    after an error, the training mode of every submodule, `requires_grad` of every parameter, and
+    attributes, buffers and submodules that the model changed are restored.
 
     Args:
         model: The model.
@@ -145,7 +146,7 @@ def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
         >>> model.training, model[0].weight.requires_grad
         (True, True)
     """
-    # A model may train some of its modules, and keep others as they are.
+    # The mode may differ from module to module, if only some are trained.
     training = [(module, module.training) for module in model.modules()]
     trainable = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     try:
@@ -161,14 +162,15 @@ def frozen(model: torch.nn.Module) -> Iterator[torch.nn.Module]:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class TokenPositions:
     """Positions of the tokens of tokenized texts in these texts.
 
     Attributes:
         special: (total,) whether the tokenizer added the token ([CLS], [SEP], <s>, </s>).
-        sequence: (total,) 0 in the first text, 1 in the second; 0 for special tokens.
-        start: (total,) first character in its text; 0 for special tokens.
-        end: (total,) one past the last character; equal to `start` for a token without characters.
+        sequence: (total,) 0 in the first text of a pair, 1 in the second; 0 for special tokens.
+        start: (total,) index of the first character in the text; 0 for special tokens.
+        end: (total,) index after the last character; equal to `start` for a token without
+            characters.
     """
 
     special: NDArray[np.bool_]
@@ -221,17 +223,17 @@ def encode(
     Args:
         tokenizer: A tokenizer of transformers.
         texts: N texts.
-        text_pairs: N second texts, or None. The longer of the two is truncated first.
-        max_length: Maximum tokens per item, special tokens included.
+        text_pairs: N second texts, or None. The longer text of a pair is truncated first.
+        max_length: Maximum number of tokens per item, special tokens included.
 
     Returns:
         The token ids, in flat arrays without padding.
 
     Raises:
-        ValueError: If a text holds half of a surrogate pair.
+        ValueError: If a text contains half of a surrogate pair.
     """
-    names = input_names(tokenizer)
-    # Column, such as "input_ids" -> an array of the tokens of each block of texts.
+    names = list_input_names(tokenizer)
+    # Column, such as "input_ids" -> one flat array of tokens for each block of texts.
     arrays_by_name: dict[str, list[NDArray[np.int32]]] = {name: [] for name in names}
     lengths: list[int] = []
     truncated: list[bool] = []
@@ -247,13 +249,19 @@ def encode(
         columns={name: np.concatenate(arrays) for name, arrays in arrays_by_name.items()},
         offsets=compute_offsets(lengths),
         truncated=np.array(truncated, dtype=bool),
-        padding=padding_values(tokenizer),
+        padding=get_padding_values(tokenizer),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _TokenizedBlock:
-    """A block of texts with the output of the tokenizer."""
+    """A block of texts with the output of the tokenizer.
+
+    Attributes:
+        texts: n texts.
+        text_pairs: n second texts, or None.
+        tokens: What the tokenizer returned: n lists per column, such as `input_ids`.
+    """
 
     texts: list[str]
     text_pairs: list[str] | None
@@ -266,18 +274,23 @@ def _tokenize_blocks(
     text_pairs: Sequence[str] | None,
     max_length: int,
 ) -> Iterator[_TokenizedBlock]:
-    """Tokenize texts in blocks, so that the lists of all tokens are not in memory at once.
+    """Tokenize texts in blocks, so that the lists of all tokens are never in memory at once.
 
-    The arguments are those of `encode`.
+    Args:
+        tokenizer: A tokenizer of transformers.
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        max_length: Maximum number of tokens per item.
 
     Raises:
-        ValueError: If a text holds half of a surrogate pair.
+        ValueError: If a text contains half of a surrogate pair.
     """
     for start in range(0, len(texts), _BLOCK_SIZE):
-        block_texts = list(texts[start : start + _BLOCK_SIZE])
+        block = slice(start, start + _BLOCK_SIZE)
+        block_texts = list(texts[block])
         block_pairs = None
         if text_pairs is not None:
-            block_pairs = list(text_pairs[start : start + _BLOCK_SIZE])
+            block_pairs = list(text_pairs[block])
         _check_characters([*block_texts, *(block_pairs or ())])
         tokens = tokenizer(
             block_texts,
@@ -290,7 +303,11 @@ def _tokenize_blocks(
 
 
 def _check_characters(texts: Sequence[str]) -> None:
-    """Check that texts can be encoded as UTF-8, which the tokenizer itself does not report."""
+    """Check that texts can be encoded as UTF-8, because tokenizers give no clear error.
+
+    Raises:
+        ValueError: If a text contains half of a surrogate pair.
+    """
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -300,12 +317,18 @@ def _check_characters(texts: Sequence[str]) -> None:
 
 
 def _find_truncated(tokenizer: Any, block: _TokenizedBlock, max_length: int) -> list[bool]:
-    """Return whether each text of a block was truncated to `max_length` tokens."""
+    """Return whether each text of a block was truncated.
+
+    Args:
+        tokenizer: The tokenizer.
+        block: Texts with their tokens.
+        max_length: Maximum number of tokens per item.
+    """
     if block.tokens.encodings is not None:
         # Fast tokenizers keep the tokens that they cut off.
         return [bool(encoding.overflowing) for encoding in block.tokens.encodings]
-    # Slow tokenizers do not. Texts of fewer tokens are complete, and those of just as many are
-    # tokenized again without a limit.
+    # Slow tokenizers do not. A text with the maximum number of tokens may be complete or truncated,
+    # so that it is tokenized again without a limit.
     lengths = np.array([len(row) for row in block.tokens["input_ids"]])
     is_truncated = [False] * len(lengths)
     full_rows = np.flatnonzero(lengths >= max_length).tolist()
@@ -332,33 +355,34 @@ def encode_once(
     *,
     max_length: int,
 ) -> Encoded:
-    """Tokenize texts as `encode` does; texts that were tokenized before are not tokenized again.
+    """Tokenize texts as `encode` does, or return an earlier result for the same texts.
 
-    The questions of an audit read the same texts. The last few encodings of a tokenizer are
-    kept, until it is gone or changes. Few texts are tokenized again, because that is faster.
+    The questions of an audit read the same texts. The last few results of each tokenizer are cached
+    until the tokenizer changes. Small numbers of texts are not cached, because tokenizing them
+    again is faster.
 
     Args:
         tokenizer: A tokenizer of transformers.
         texts: N texts.
         text_pairs: N second texts, or None.
-        max_length: Maximum tokens per item, special tokens included.
+        max_length: Maximum number of tokens per item, special tokens included.
 
     Returns:
-        The token ids, in arrays that cannot be written to.
+        The token ids, in read-only arrays if they are cached.
     """
     if len(texts) < MIN_CACHED_TEXTS or not getattr(tokenizer, "is_fast", False):
         return encode(tokenizer, texts, text_pairs, max_length=max_length)
-    # A digest of the contents: a question may hold equal texts in another list, and words may be
-    # added to a tokenizer.
+    # The key is a digest of the contents, because equal texts may be in another list, and words may
+    # be added to a tokenizer.
     key = _digest_encoding(tokenizer, texts, text_pairs, max_length)
     encodings = _ENCODINGS.setdefault(tokenizer, OrderedDict())
     if key in encodings:
-        # The encoding that was used last is removed last.
+        # The least recently used result is removed first.
         encodings.move_to_end(key)
         encoded = encodings[key]
     else:
         encoded = encode(tokenizer, texts, text_pairs, max_length=max_length)
-        # Later calls get the same arrays, which must stay as they are.
+        # Later calls get the same arrays, so that nobody may change them.
         arrays: list[NDArray[Any]] = [*encoded.columns.values(), encoded.offsets, encoded.truncated]
         for array in arrays:
             array.flags.writeable = False
@@ -367,8 +391,8 @@ def encode_once(
             encodings[key] = encoded
             if len(encodings) > _MAX_CACHED_ENCODINGS:
                 encodings.popitem(last=False)
-    # The padding token is no part of the digest.
-    return dataclasses.replace(encoded, padding=padding_values(tokenizer))
+    # The padding token of the tokenizer may have changed, and is not part of the digest.
+    return dataclasses.replace(encoded, padding=get_padding_values(tokenizer))
 
 
 def _digest_encoding(
@@ -376,14 +400,18 @@ def _digest_encoding(
 ) -> str:
     """Return a digest of everything that the token ids of texts depend on.
 
-    The arguments are those of `encode`, with a fast tokenizer.
+    Args:
+        tokenizer: A fast tokenizer of transformers.
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        max_length: Maximum number of tokens per item.
     """
     rules = tokenizer.backend_tokenizer
-    # The tokenizer stores the truncation and the padding of its last call among its rules. Every
-    # call sets both, so that they may be removed.
+    # The rules include truncation and padding of the last call. They can be removed, because every
+    # call sets both again.
     rules.no_truncation()
     rules.no_padding()
-    settings = [tokenizer.truncation_side, *input_names(tokenizer), str(max_length)]
+    settings = [tokenizer.truncation_side, *list_input_names(tokenizer), str(max_length)]
     digests = [
         xxhash.xxh3_128(rules.to_str().encode()).hexdigest(),
         fingerprint_texts(settings),
@@ -394,19 +422,23 @@ def _digest_encoding(
     return "|".join(digests)
 
 
-def find_token_places(
+def find_token_positions(
     tokenizer: Any,
     texts: Sequence[str],
     text_pairs: Sequence[str] | None = None,
     *,
     max_length: int,
-) -> Places:
+) -> TokenPositions:
     """Tokenize texts as `encode` does, and return the position of each token in its text.
 
-    The arguments are those of `encode`.
+    Args:
+        tokenizer: A fast tokenizer of transformers.
+        texts: N texts.
+        text_pairs: N second texts, or None.
+        max_length: Maximum number of tokens per item, special tokens included.
 
     Raises:
-        ValueError: If the tokenizer is not a fast one: others do not know the positions.
+        ValueError: If the tokenizer is a slow one, which does not know the positions.
     """
     check_fast(tokenizer)
     is_special: list[bool] = []
@@ -415,8 +447,8 @@ def find_token_places(
     for block in _tokenize_blocks(tokenizer, texts, text_pairs, max_length):
         for encoding in block.tokens.encodings:
             for sequence, span in zip(encoding.sequence_ids, encoding.offsets, strict=True):
-                # A token of neither text was added by the tokenizer. Its `special_tokens_mask`
-                # is no alternative: in some tokenizers it includes <unk>.
+                # A token that belongs to neither text was added by the tokenizer. The mask of
+                # special tokens cannot be used, because some tokenizers include <unk> in it.
                 if sequence is None:
                     is_special.append(True)
                     sequences.append(0)
@@ -425,20 +457,28 @@ def find_token_places(
                     is_special.append(False)
                     sequences.append(sequence)
                     spans.append(span)
+    # Even without tokens, the table has two columns.
     table = np.array(spans, dtype=np.int64).reshape(-1, 2)
-    return Places(
+    starts, ends = table.T
+    return TokenPositions(
         special=np.array(is_special, dtype=np.bool_),
         sequence=np.array(sequences, dtype=np.int64),
-        start=table[:, 0],
-        end=table[:, 1],
+        start=starts,
+        end=ends,
     )
 
 
 def ensure_padding(tokenizer: Any) -> None:
-    """Let a tokenizer without a padding token pad with its end token, with a warning.
+    """Use the end token of a tokenizer for padding if it has no padding token.
+
+    Args:
+        tokenizer: A tokenizer of transformers, which is changed.
 
     Raises:
-        ValueError: If it has no end token either.
+        ValueError: If the tokenizer has no end token either.
+
+    Warns:
+        UserWarning: If the end token is used.
     """
     if tokenizer.pad_token_id is not None:
         return
@@ -456,26 +496,26 @@ def ensure_padding(tokenizer: Any) -> None:
     )
 
 
-def padding_values(
+def get_padding_values(
     tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None
 ) -> dict[str, int]:
-    """Return the value that pads each column of tokenized texts.
+    """Return the token id and the type id that pad tokenized texts.
 
-    A model with a padding token of its own is padded with it, whatever the tokenizer's is, because
-    the head of a decoder finds the last token of a text by it. For other models any token will do,
-    but not one of the texts: the tokenizer's padding token, else its end token.
+    If the configuration of the model names a padding token, it is used, because the head of a
+    decoder finds the last token of a text by it. Other models ignore padding, so that any token
+    will do, except for one of the texts: the padding token of the tokenizer, or else its end token.
 
     Args:
         tokenizer: A tokenizer of transformers.
         model: The model that reads the texts. None if it is not known yet.
-        used: Token ids of the texts.
+        used: Token ids of all texts, or None.
 
     Returns:
         `input_ids` and `token_type_ids`, one number each.
     """
-    n_words = vocabulary_size(model)
-    token = getattr(text_config(model), "pad_token_id", None)
-    # Some configurations name a token that the model does not embed.
+    n_words = get_vocabulary_size(model)
+    token = getattr(get_text_config(model), "pad_token_id", None)
+    # Some configurations name a token for which the model has no embedding.
     if token is None or token < 0 or (n_words is not None and token >= n_words):
         token = _select_padding_token(tokenizer, n_words, used)
     return {"input_ids": int(token), "token_type_ids": int(tokenizer.pad_token_type_id)}
@@ -486,13 +526,14 @@ def _select_padding_token(
 ) -> int:
     """Return a token that pads texts for a model without a padding token.
 
+    It is the padding token of the tokenizer, or else its end token, or else 0. If a text contains
+    that token, another one that no text contains is returned, if there is any.
+
     Args:
-        tokenizer: The tokenizer, whose padding or end token is preferred.
+        tokenizer: The tokenizer.
         n_words: Number of tokens that the model embeds. None if it is not known.
-        used: Token ids of the texts, or None. Another token is taken if one of them is the
-            preferred one, and there is a token that is not used.
+        used: Token ids of all texts, or None.
     """
-    # A tokenizer with neither of the two is padded with the first word of the vocabulary.
     token = 0
     for candidate in (tokenizer.pad_token_id, tokenizer.eos_token_id):
         if candidate is not None:
@@ -500,13 +541,13 @@ def _select_padding_token(
             break
     if used is None or n_words is None or not (used == token).any():
         return token
-    # A decoder would take a word that equals the padding for the end of its text.
+    # A decoder would mistake a word that equals the padding for the end of its text.
     unused = np.setdiff1d(np.arange(n_words), used)
     return int(unused[0]) if len(unused) else token
 
 
-def vocabulary_size(model: Any) -> int | None:
-    """Return the number of tokens that a model embeds; None without a table of embeddings."""
+def get_vocabulary_size(model: Any) -> int | None:
+    """Return the number of tokens that a model embeds; None if it has no table of embeddings."""
     try:
         table = model.get_input_embeddings()
         return int(getattr(table, "num_embeddings", None) or len(table.weight))
@@ -514,7 +555,7 @@ def vocabulary_size(model: Any) -> int | None:
         return None
 
 
-def text_config(model: Any) -> Any:
+def get_text_config(model: Any) -> Any:
     """Return the configuration of the part of a model that reads text; None if it has none."""
     config: Any = getattr(model, "config", None)
     if hasattr(config, "get_text_config"):
@@ -522,12 +563,12 @@ def text_config(model: Any) -> Any:
     return config
 
 
-def input_names(tokenizer: Any) -> list[str]:
-    """Return the columns of token ids that the model takes."""
+def list_input_names(tokenizer: Any) -> list[str]:
+    """Return the columns of token ids that a tokenizer makes: `input_ids`, and types if any."""
     return [name for name in ("input_ids", "token_type_ids") if name in tokenizer.model_input_names]
 
 
-def length_batches(
+def make_length_batches(
     lengths: NDArray[np.int64],
     *,
     batch_size: int = 32,
@@ -537,24 +578,24 @@ def length_batches(
     """Divide items into batches of similar length, the longest first.
 
     The longest batch comes first, so that one that does not fit in memory fails at once. Items of
-    equal length keep their order, so that the batches depend on the lengths alone.
+    equal length keep their order, so that the batches depend on the lengths only.
 
     Args:
-        lengths: (N,) tokens of each item.
-        batch_size: Maximum items per batch.
-        max_tokens: Maximum tokens per padded batch, items times the longest; None for no bound. A
-            single item may exceed it.
-        groups: (N,) group of each item; items of different groups share no batch. None for one
-            group.
+        lengths: (N,) number of tokens of each item.
+        batch_size: Maximum number of items per batch.
+        max_tokens: Maximum number of tokens per padded batch, which is the number of items times
+            the length of the longest. A single item may exceed it. None for no maximum.
+        groups: (N,) group of each item. Items of different groups are never in one batch. None for
+            a single group.
 
     Returns:
-        Arrays of item positions; each position is in one of them.
+        Arrays of item indices; each index is in one of them.
 
     Example:
         >>> lengths = np.array([3, 9, 2, 8, 3])
-        >>> [batch.tolist() for batch in length_batches(lengths, batch_size=2)]
+        >>> [batch.tolist() for batch in make_length_batches(lengths, batch_size=2)]
         [[1, 3], [0, 4], [2]]
-        >>> [batch.tolist() for batch in length_batches(lengths, batch_size=9, max_tokens=10)]
+        >>> [batch.tolist() for batch in make_length_batches(lengths, batch_size=9, max_tokens=10)]
         [[1], [3], [0, 4, 2]]
     """
     check_count(batch_size, "batch_size")
@@ -563,14 +604,16 @@ def length_batches(
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
     grouped_items = [order]
     if groups is not None:
-        # Groups are most often lengths, of which the largest comes first.
-        grouped_items = [order[groups[order] == group] for group in np.unique(groups)[::-1]]
+        # Groups are usually lengths, so that the largest number is the longest group.
+        groups_in_order = np.unique(groups)[::-1]
+        grouped_items = [order[groups[order] == group] for group in groups_in_order]
     batches = []
     for items in grouped_items:
         start = 0
         while start < len(items):
             size = batch_size
             if max_tokens is not None:
+                # Items are sorted, so that the first one of a batch is its longest.
                 longest = max(int(lengths[items[start]]), 1)
                 size = max(1, min(batch_size, max_tokens // longest))
             batches.append(items[start : start + size])
@@ -581,15 +624,15 @@ def length_batches(
 def pad(
     encoded: Encoded, items: NDArray[np.int64], device: str | torch.device = "cpu"
 ) -> dict[str, torch.Tensor]:
-    """Pad some items on the right to the longest of them.
+    """Pad tokenized texts on the right to the longest of them, and return them as tensors.
 
     Args:
-        encoded: The tokenized texts.
-        items: (n,) their positions.
+        encoded: All tokenized texts.
+        items: (n,) indices of the texts to pad.
         device: Device of the tensors.
 
     Returns:
-        `input_ids`, `attention_mask` and, if the model takes them, `token_type_ids`: (n, longest)
+        `input_ids`, `attention_mask` and, if the model has types, `token_type_ids`: (n, longest)
         int64 each.
     """
     # All rows are filled at once, because a loop over items would take longer than a small model.
@@ -598,11 +641,12 @@ def pad(
     shape = (len(items), int(lengths.max()))
     column_index = np.broadcast_to(np.arange(shape[1]), shape)
     is_token = column_index < lengths[:, None]
-    # Indices of the tokens in the flat columns, row by row, as assignment by a mask fills a table.
+    # Indices of the tokens in the flat columns, row by row. Assignment by a mask, below, fills a
+    # table in this order.
     token_index = (starts[:, None] + column_index)[is_token]
     tensors = {"attention_mask": send_array(is_token.astype(np.int64), device)}
     for name, column in encoded.columns.items():
-        # Embeddings take 64-bit ids, which are stored in 32 bits.
+        # Token ids are stored in 32 bits, but models look up embeddings by 64 bits.
         table = np.full(shape, encoded.padding[name], dtype=np.int64)
         table[is_token] = column[token_index]
         tensors[name] = send_array(table, device)
@@ -610,14 +654,14 @@ def pad(
 
 
 def is_queued(device: str | torch.device) -> bool:
-    """Return whether a device computes, and copies, while this process goes on."""
+    """Return whether a device works through a queue, so that a call returns before its result."""
     return torch.device(device).type == QUEUES
 
 
 def send_array(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device.
 
-    A GPU copies it from pinned memory, and this process does not wait for the copy.
+    A GPU copies the array from pinned memory in the background.
     """
     tensor = torch.from_numpy(array)
     if is_queued(device):
@@ -626,58 +670,55 @@ def send_array(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
 
 
 def read_later(function: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
-    """Start to copy tensors to the CPU, and return a function that waits for the copies.
+    """Start to copy tensors to the CPU, and return a function that waits and processes the arrays.
 
-    A GPU works through a queue. A copy that is started once the next batch has been launched would
-    wait for that batch, too. One that is queued right behind its own batch can be read while the
-    next batch is computed.
+    A GPU works through a queue. A copy that is started directly after its batch can be read while
+    the GPU computes the next batch. A copy that is started later would wait for the next batch.
 
     Args:
-        function: Takes an array for each tensor; its result is that of the returned function.
-        *tensors: The tensors. Those of a GPU need not be referenced until they are read.
+        function: Receives one array for each tensor. Its result is that of the returned function.
+        *tensors: The tensors. The caller need not keep them until they are read.
 
     Example:
         >>> read = read_later(lambda logits: logits.argmax(axis=1).tolist(), torch.eye(3))
         >>> read()
         [0, 1, 2]
     """
-    readers = [_start_copy(tensor) for tensor in tensors]
+    waits = [_start_copy(tensor) for tensor in tensors]
 
     def read() -> T:
-        arrays = [wait() for wait in readers]
+        arrays = [wait() for wait in waits]
         return function(*arrays)
 
     return read
 
 
 def _start_copy(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
-    """Start to copy a tensor to the CPU, and return a function that waits for its array.
-
-    On a GPU the copy is queued, and an event after it tells when it is finished.
-    """
+    """Start to copy a tensor to the CPU, and return a function that waits for the array."""
     if not is_queued(tensor.device):
         return tensor.detach().cpu().numpy
     copy = tensor.detach().to("cpu", non_blocking=True)
+    # The event follows the copy in the queue of the GPU, so that its end is that of the copy.
     event = torch.cuda.Event()  # type: ignore[no-untyped-call]
     event.record(torch.cuda.current_stream(tensor.device))
 
     def wait() -> NDArray[Any]:
         event.synchronize()
-        # A copy, because pinned memory is scarce, and is given back with the tensor.
+        # Pinned memory is scarce, and is released with `copy`. The array is in ordinary memory.
         return np.array(copy.numpy())
 
     return wait
 
 
 def get_free_memory(device: torch.device) -> int:
-    """Return the bytes of a GPU that are free, or that PyTorch has in reserve."""
+    """Return the number of bytes of a GPU that are free, or reserved by PyTorch but not in use."""
     free_bytes, _ = torch.cuda.mem_get_info(device)
     reserved_bytes = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return int(free_bytes + reserved_bytes)
 
 
 def check_fast(tokenizer: Any) -> None:
-    """Refuse a slow tokenizer, which does not know the positions of its tokens."""
+    """Raise a ValueError if a tokenizer is a slow one, which does not know positions of tokens."""
     if not getattr(tokenizer, "is_fast", False):
         raise ValueError(
             "Expected a fast tokenizer, which records the position of each token in the text, "

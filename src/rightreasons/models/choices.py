@@ -1,8 +1,8 @@
-"""Models that score choices or write answers, opened by whatever kind they are.
+"""Opening of models that score choices or write answers, according to their kind.
 
 `load_chooser` opens a multiple-choice model or a language model of any kind, `load_language_model`
-and `load_causal` language models alone. `kind_of_model` tells the kind by the configuration. Every
-kind of language model is asked through prompts, by a `LocalEngine`.
+and `load_causal` open only language models. `find_model_kind` reads the kind from the
+configuration. Every kind of language model is asked through prompts, by a `LocalEngine`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from rightreasons.models.loading import (
     HowToOpen,
     check_model,
     check_vocabulary,
-    gguf_path,
+    find_gguf_file,
     list_architectures,
     load_multiple_choice,
     load_tokenizer,
+    make_own_code_error,
     open_weights,
-    own_code,
-    quiet,
+    silence_transformers,
 )
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
@@ -73,24 +73,28 @@ def load_causal(name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpe
 def open_language_model(
     kind: type[Model], name_or_path: str | os.PathLike[str], options: HowToOpen
 ) -> Model:
-    """Open a language model of a kind, and try it; the errors are those of `load_causal`.
+    """Open a language model and its tokenizer, and run a trial of the model.
 
     Args:
-        kind: `CausalLM`, or a kind that is derived from it.
+        kind: Class of the model, such as `CausalLM` or `MaskedLM`.
         name_or_path: A folder, a hub id, or a GGUF file.
         options: `revision`, `device` and `dtype`.
+
+    Raises:
+        ValueError: If there is no such model, it is of another kind, its tokenizer is missing, or
+            the trial finds that it cannot score texts.
     """
-    path = gguf_path(name_or_path)
+    path = find_gguf_file(name_or_path)
     source: dict[str, Any] = {}
     if path is None:
         name = check_model(name_or_path)
     else:
-        # transformers reads the file by its folder and its name.
+        # transformers opens a GGUF file by its folder and its file name.
         name = str(path.parent)
         source["gguf_file"] = path.name
     model, missing = open_weights(kind.OPENED_BY, kind.KIND, name, options, **source)
     if missing:
-        # Random weights in their place would give numbers that look like scores.
+        # transformers has initialized these weights at random, so that scores would be noise.
         raise ValueError(
             f"Expected {name} to be a {kind.KIND}, but its checkpoint lacks the weights "
             f"{', '.join(missing[:3])}."
@@ -103,7 +107,7 @@ def open_language_model(
 
 
 def bare(model: CausalLM, method: str = "mean", **options: Any) -> Prompted:
-    r"""Return a language model as a scorer of choices that is asked prompts as they are.
+    r"""Return a language model as a scorer of choices after unchanged prompts, without a template.
 
     With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the
     choice after p, `loglikelihood` of the pair in lm-evaluation-harness:
@@ -114,7 +118,8 @@ def bare(model: CausalLM, method: str = "mean", **options: Any) -> Prompted:
         letters        log P(letter | p, all choices with letters, "Answer:"): the model sees the
                        choices together
 
-    An empty prompt is read as the tokenizer's start token, and a long one loses its beginning.
+    An empty prompt is replaced by the start token of the tokenizer, and a prompt that is too long
+    is truncated at its beginning.
 
     Args:
         model: The model.
@@ -142,22 +147,23 @@ def bare(model: CausalLM, method: str = "mean", **options: Any) -> Prompted:
 def load_chooser(
     name_or_path: str | os.PathLike[str], *, method: str | None = None, **options: Unpack[HowToOpen]
 ) -> Classifier | Prompted:
-    """Open a model that can choose: a multiple-choice model or a language model.
+    """Load a model that scores choices: a multiple-choice model or a language model.
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a language model scores choices, as in `bare`; None is "mean". A head has no
-            other.
+        method: How a language model scores choices, as in `bare`. If None, "mean". Not allowed for
+            a multiple-choice model.
         **options: `revision`, `device` and `dtype`, as in `HowToOpen`.
 
     Returns:
-        A `Classifier` without classes, or a language model that is asked prompts as they are.
+        A `Classifier` without classes, or a `Prompted` that scores choices after unchanged prompts.
 
     Raises:
-        TypeError: If the name is neither text nor path.
-        ValueError: If there is no such model, it is neither of the two, or it has no such method.
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If there is no such model, it is neither of the two kinds, or it does not have
+            the method.
     """
-    kind = kind_of_model(name_or_path, options.get("revision"))
+    kind = find_model_kind(name_or_path, options.get("revision"))
     if kind in LANGUAGE_MODELS:
         model = open_language_model(LANGUAGE_MODELS[kind], name_or_path, options)
         return bare(model, method or "mean")
@@ -177,27 +183,28 @@ def load_language_model(
     name_or_path: str | os.PathLike[str], **options: Unpack[HowToOpen]
 ) -> CausalLM:
     """Load a language model of any kind, as `load_causal` does a causal one."""
-    kind = kind_of_model(name_or_path, options.get("revision"))
+    kind = find_model_kind(name_or_path, options.get("revision"))
     # The loader of causal models states what is wrong with another kind.
     return open_language_model(LANGUAGE_MODELS.get(kind, CausalLM), name_or_path, options)
 
 
-def kind_of_model(
+def find_model_kind(
     model: str | os.PathLike[str] | torch.nn.Module, revision: str | None = None
 ) -> str:
-    """Return the kind of a model, by the configuration of a name, or by the class of an object.
+    """Find the kind of a model, by its configuration or by its class.
 
     Args:
         model: A model folder, a hub repository or a GGUF file, or a loaded model.
         revision: A branch, tag or commit of the hub repository.
 
     Returns:
-        "choice", one of `LANGUAGE_MODELS`, or the name of another architecture.
+        "choice" for a multiple-choice model; "causal", "encoder-decoder" or "masked" for a language
+        model; otherwise the name of the architecture, such as "BertForSequenceClassification".
 
     Raises:
         ValueError: If there is no configuration that can be read.
     """
-    if not isinstance(model, torch.nn.Module) and gguf_path(model):
+    if not isinstance(model, torch.nn.Module) and find_gguf_file(model):
         return "causal"
     adapter: Adapter | None = None
     config: Any
@@ -225,7 +232,7 @@ def kind_of_model(
 
 
 def _get_class_name(model: torch.nn.Module) -> str:
-    """Return the name of the class of a model, or of the one that an adapter of peft is put on."""
+    """Return the name of the class of a model, without the wrapper of an adapter of peft."""
     unwrap: Any = getattr(model, "get_base_model", None)
     if unwrap is not None:
         model = unwrap()
@@ -233,55 +240,56 @@ def _get_class_name(model: torch.nn.Module) -> str:
 
 
 def _load_config(name: str, revision: str | None, adapter: Adapter | None) -> Any:
-    """Return the configuration of a model, or of the base of an adapter.
+    """Load the configuration of a model, or of the base of an adapter.
 
     Args:
-        name: A folder or a hub id, for errors as well.
+        name: A folder or a hub id.
         revision: A branch, tag or commit of the hub repository.
-        adapter: The adapter in the folder, or None.
+        adapter: The adapter in the folder. None if it contains a model.
 
     Raises:
-        ValueError: If there is none that can be read, or the model needs its own code.
+        ValueError: If the configuration cannot be read, or the model needs its own Python code.
     """
     base = name
     if adapter is not None:
         base = adapter.base
         revision = adapter.revision
-    with quiet():
+    with silence_transformers():
         try:
             return transformers.AutoConfig.from_pretrained(
                 base, revision=revision, trust_remote_code=False
             )
         except (OSError, ValueError, KeyError) as error:
-            # `own_code` returns an error if the model needs its own Python code, which is never
-            # run.
-            raise own_code(error, name) or ValueError(
+            # `make_own_code_error` returns an error if the model needs its own Python code, which
+            # is never run.
+            raise make_own_code_error(error, name) or ValueError(
                 f"Expected {name} to be a multiple-choice model or a language model, but its "
                 f"configuration cannot be read ({get_first_line(error)})."
             ) from error
 
 
 def _find_kind(architecture: str, config: Any, *, is_headless: bool) -> str | None:
-    """Return "choice", "causal", "encoder-decoder" or "masked" by the name of an architecture.
+    """Return the kind of a model, by the name of its architecture.
 
     Args:
         architecture: Name of the class, such as "BertForMaskedLM", or the head of an adapter.
         config: Configuration of the model.
-        is_headless: Whether no adapter puts its own head on the model.
+        is_headless: Whether the model has its own head, and not one of an adapter.
 
     Returns:
-        The kind; None for any other, such as a sequence classifier.
+        "choice", "causal", "encoder-decoder" or "masked". None for another kind, such as a sequence
+        classifier.
     """
     if architecture.endswith("ForMultipleChoice"):
         return "choice"
-    # transformers also lists classes that turn pictures or sound into text. Those have a separate
-    # encoder before a decoder, and their configurations are not marked as encoder-decoders.
+    # transformers also lists classes that turn pictures or sound into text. In these, a separate
+    # encoder precedes a decoder, and the configuration is not marked as that of an encoder-decoder.
     encoder_decoders: Sequence[str] = ()
     if getattr(config, "is_encoder_decoder", False):
         encoder_decoders = list(_ENCODER_DECODERS.values())
     if architecture == "Seq2SeqLM" or (architecture in encoder_decoders and is_headless):
         return "encoder-decoder"
-    # The class of XLM reads from both sides, unless its configuration says that it is causal.
+    # XLM is a masked language model, unless its configuration says that it is causal.
     is_masked = architecture.endswith("ForMaskedLM")
     if architecture.endswith("WithLMHeadModel") and not getattr(config, "causal", True):
         is_masked = True

@@ -49,14 +49,14 @@ class OfTransformers:
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens per sequence, from `length_bound`."""
-        from rightreasons.models.trial import length_bound
+        """Maximum tokens per sequence, from `get_max_length`."""
+        from rightreasons.models.trial import get_max_length
 
-        return length_bound(self.model, self.tokenizer)
+        return get_max_length(self.model, self.tokenizer)
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the configuration, of every weight as it is now, and of the tokenizer."""
+        """Digest of the configuration, the current values of all weights, and the tokenizer."""
         return fingerprint_model(self.model, self.tokenizer)
 
     @property
@@ -98,10 +98,10 @@ class Classifier(OfTransformers):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Sharing items among processes, and gradients of classes if no weight is quantized."""
+        """The ability "processes"; also "gradients" for a classifier without quantized weights."""
         from rightreasons.models.weights import explain_quantization
 
-        # Gradients do not pass integer weights, and other heads have no classes to explain.
+        # Gradients cannot pass integer weights, and only a classifier has classes to explain.
         if self.label_names is None or explain_quantization(self.model):
             return frozenset(("processes",))
         return frozenset(("gradients", "processes"))
@@ -122,26 +122,27 @@ class Classifier(OfTransformers):
     ) -> Scores:
         """Score every choice of every item by a multiple-choice head.
 
-        A head scores each (prompt, choice) pair separately. The pairs are batched by length,
-        whatever item they belong to, and items may differ in their number of choices.
+        The head scores each pair of a prompt and a choice separately. The pairs of all items are
+        batched by length, and items may differ in their number of choices.
 
         Args:
-            prompts: N prompts; one may be empty.
-            choices: N lists of at least two texts.
-            ids: N unique ids; by default "0", "1", …
-            labels: (N,) index of the correct choice, -1 if it is unknown.
-            max_length: Maximum tokens per pair; None takes what the model allows.
-            **options: `batch_size` (pairs), `max_tokens`, `progress`, `out` and `fail_fast` of
-                `predict`. An item is left out if one of its pairs fails.
+            prompts: N prompts, which may be empty.
+            choices: N lists of at least two strings.
+            ids: N unique ids. If None, "0", "1", …
+            labels: (N,) index of the correct choice, -1 if it is unknown. None for data without
+                labels.
+            max_length: Maximum number of tokens per pair. If None, the maximum of the model.
+            **options: `batch_size` (pairs), `max_tokens`, `progress`, `out` and `fail_fast`, as in
+                `predict`. Without `fail_fast`, an item is left out if one of its pairs fails.
 
         Returns:
-            ids, logits ((N, C) float64 if every item has C choices, else `Ragged`), labels, and the
-            number of truncated pairs; `label_names` is None.
+            The ids, logits ((N, C) float64 if every item has C choices, else `Ragged`), labels, and
+            the number of truncated pairs; `label_names` is None.
 
         Raises:
-            TypeError: As in `predict`.
-            ValueError: As in `predict`, if an item has fewer than two choices, or if the model is a
-                classifier.
+            TypeError: If a column has the wrong type.
+            ValueError: If the model is a classifier, columns differ in length, an item has fewer
+                than two choices, a logit is not finite, or `out` contains other files.
         """
         from rightreasons.models.items import Items
 
@@ -174,10 +175,10 @@ def predict(
         ids: N unique ids; by default "0", "1", …
         labels: (N,) gold labels below K, -1 if unknown; None for data without labels.
         batch_size: Maximum items per batch.
-        max_tokens: Maximum tokens per padded batch; None for no bound.
-        max_length: Maximum tokens per item; None takes what the model allows.
+        max_tokens: Maximum tokens per padded batch; None for no maximum.
+        max_length: Maximum tokens per item; None for the maximum of the model.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run resumes, and
+        out: A folder for the results, written as they are computed: an interrupted run resumes, and
             `load_scores` opens it later. None keeps them in memory.
         fail_fast: Whether an item that the model cannot score is an error (default). If not, it is
             left out, and `failures` has its id and the reason.
@@ -187,15 +188,15 @@ def predict(
         items that are left out.
 
     Raises:
-        TypeError: If a column is of the wrong kind.
+        TypeError: If a column has the wrong type.
         ValueError: If columns differ in length, an id occurs twice, a label is not one of the
             model's, a logit is not finite (the item is named), no item can be scored, or `out`
-            holds other files.
+            contains other files.
     """
     # A function or a server would be asked about empty texts, and a tokenizer refuses them all.
     failures: dict[str, str] = {}
     if not options.get("fail_fast", True) and text_pairs is None:
-        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
+        texts, ids, labels, failures = drop_wordless_texts(texts, ids, labels)
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
             raise TypeError(
@@ -220,7 +221,7 @@ def predict(
 
 
 def _drop_batching(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a scorer that batches by its own rules, and names its failures."""
+    """Return options without those that only a `Classifier` has: batch sizes and `fail_fast`."""
     remaining = dict(options)
     for name in ("batch_size", "max_tokens", "fail_fast"):
         remaining.pop(name, None)
@@ -244,9 +245,9 @@ def choose(
         ids: N unique ids; by default "0", "1", …
         labels: (N,) index of the correct choice, -1 if it is unknown.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None for no bound.
+        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None for no maximum.
         progress: Whether to show a progress bar.
-        out: A folder for the results; a killed run resumes.
+        out: A folder for the results; an interrupted run resumes.
         fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left
             out, and `failures` has its id and the reason.
 
@@ -255,9 +256,9 @@ def choose(
         item's choices is its confidence, labels, and the number of truncated prompts or pairs.
 
     Raises:
-        TypeError: If a column is of the wrong kind.
+        TypeError: If a column has the wrong type.
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not
-            finite, or `out` holds other files.
+            finite, or `out` contains other files.
     """
     if isinstance(scorer, Classifier):
         return scorer.choose(prompts, choices, **options)
@@ -270,7 +271,7 @@ def choose(
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
-    """Open the scores that `predict(..., out=folder)` or `choose(..., out=folder)` of a head wrote.
+    """Load the scores that `predict` or `choose` of a model with a head stored with `out`.
 
     Args:
         folder: The folder of the predictions.
@@ -279,7 +280,8 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
         The scores, in the order of the items.
 
     Raises:
-        ValueError: If the folder holds no predictions, or the run that wrote them did not finish.
+        ValueError: If the folder does not contain predictions, or the run that wrote them was
+            interrupted.
     """
     store = Store.open(folder)
     record = store.read_json(ITEMS)
@@ -290,8 +292,8 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
         )
     computed = store.read()
     failed = store.read(FAILED)
-    # A multiple-choice head stores a row per choice, of which each item has a number in `choices`.
-    # A classifier stores a row per item.
+    # A classifier stores one row per item. A multiple-choice model stores one row per choice, and
+    # the number of choices of each item in `choices`.
     if record["choices"] is None:
         n_expected = len(record["ids"])
     else:
@@ -302,22 +304,22 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
             f"Expected {folder} to contain {n_expected} predictions, but got {n_stored}. Run the "
             "interrupted prediction again to resume it."
         )
-    return _assemble(record, computed.add_failures(failed))
+    return _make_scores(record, computed.add_failures(failed))
 
 
-def leave_out_empty(
+def drop_wordless_texts(
     texts: Sequence[str], ids: Iterable[object] | None, labels: Any
 ) -> tuple[list[str], Sequence[str], Any, dict[str, str]]:
-    """Leave out the texts without words, unless no text has any.
+    """Remove texts that are empty or consist of white space, unless all texts do.
 
     Args:
         texts: N texts.
-        ids: N unique ids. None for "0", "1", …
+        ids: N unique ids. If None, "0", "1", …
         labels: (N,) labels, or None.
 
     Returns:
-        The remaining texts, their ids and their labels (None without labels), and id -> reason of
-        those that are left out.
+        The remaining texts, their ids, and their labels (None without labels); and id -> reason of
+        the removed texts.
     """
     texts = check_texts(texts, "texts", allow_empty=True)
     names = check_ids(range(len(texts)) if ids is None else ids, "ids")
@@ -331,9 +333,9 @@ def leave_out_empty(
         if text.strip():
             rows.append(row)
         else:
-            # In a report this reason is counted with the model's own failures.
+            # A report counts this reason together with failures of the model.
             failures[names[row]] = NO_WORDS
-    # If no text has words, all are passed on: the model's own check names the first.
+    # If no text has words, all are passed on, and a later check raises an error for the first.
     if not rows or not failures:
         return texts, names, labels, {}
     remaining_labels = None
@@ -353,18 +355,18 @@ def _score(
     failures: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Scores:
-    """Compute the logits of tokenized texts, or of pairs of a prompt with a choice.
+    """Compute the logits of tokenized texts, or of pairs of a prompt and a choice.
 
     Args:
-        items: The sequences that the model reads.
-        ids: N ids.
+        items: The tokenized sequences that the model reads.
+        ids: N ids of the data's items.
         gold: (N,) gold labels, or None.
-        counts: (N,) number of sequences of each id, which are adjacent. None for one each.
-        failures: Id -> reason of items that have been left out.
+        counts: (N,) number of sequences of each id, which are adjacent. None if each id has one.
+        failures: Id -> reason of items that have been removed already.
         **options: Options of `Items.run`.
 
     Returns:
-        The scores of the items without a failed sequence.
+        The scores of the items none of whose sequences failed.
     """
     import torch
 
@@ -378,7 +380,7 @@ def _score(
             items.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
             return {"logits": logits}
 
-        # In 64 bits, so that stored logits do not depend on the type of the weights.
+        # In 64 bits, so that stored logits do not depend on the number type of the weights.
         return read_later(make_columns, classifier.model(**inputs).logits.double())
 
     # Stored next to the logits, so that `load_scores` needs neither the model nor the data.
@@ -388,7 +390,7 @@ def _score(
         "label_names": None,
         "choices": None,
         "truncated": int(items.encoded.truncated.sum()),
-        "way": str(items.way),
+        "way": str(items.strategy),
         "failures": dict(failures or {}),
     }
     if gold is not None:
@@ -398,29 +400,30 @@ def _score(
     if counts is not None:
         record["choices"] = counts.tolist()
     columns = items.run("logits", score, notes={ITEMS: record}, **options)
-    return _assemble(record, columns)
+    return _make_scores(record, columns)
 
 
-def _assemble(record: Mapping[str, Any], columns: Columns) -> Scores:
+def _make_scores(record: Mapping[str, Any], columns: Columns) -> Scores:
     """Make the scores of items from the logits of their sequences.
 
     Args:
-        record: The items, as lists and plain values: `ids`, `labels` and `label_names` (each may be
-            None), `choices` (number of sequences of each item; None for one), `truncated`, `way`
-            and `failures` (id -> reason of items that have no sequence).
-        columns: `logits`, (S, K) for texts, (S, 1) for choices, and the failures among the S
-            sequences.
+        record: The items, as JSON values: `ids`; `labels` and `label_names`, each of which may be
+            None; `choices`, the number of sequences of each item, or None if each has one;
+            `truncated`, the number of truncated sequences; `way`, the batching strategy in words;
+            and `failures`, id -> reason of removed items.
+        columns: The column `logits`, (S, K) for texts or (S, 1) for choices, and the failures among
+            the S sequences.
     """
     ids = record["ids"]
     counts = record["choices"]
-    # The item of each sequence.
+    # Index of the item of each sequence.
     owners = np.repeat(np.arange(len(ids)), 1 if counts is None else counts)
     # An item is complete if none of its sequences failed.
     is_complete, reasons = columns.find_complete(owners)
     items = np.setdiff1d(np.arange(len(ids)), list(reasons))
     logits: Any = np.asarray(columns["logits"], dtype=np.float64)[is_complete]
     if counts is not None:
-        # One row per item with the logits of its choices.
+        # The logits of the choices of an item become one row.
         item_counts = np.array(counts, dtype=np.int64)[items]
         logits = Ragged.of(logits[:, 0], item_counts).table()
     labels = record["labels"]

@@ -1,4 +1,4 @@
-"""Requests of a prompted model that need no answer of their own.
+"""Engines that answer some requests without asking a model again.
 
 `DistinctRequests` asks equal requests once. `ReplayedEngine` gives the replies that an engine gave
 before.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
-from rightreasons.models.prompts import distinct_texts
+from rightreasons.models.prompts import group_distinct_texts
 from rightreasons.models.protocol import Answers, Request
 
 if TYPE_CHECKING:
@@ -23,60 +23,64 @@ if TYPE_CHECKING:
 
 
 class DistinctRequests:
-    """Requests that are asked once per prompt, with every continuation that one of them has.
+    """Requests with equal prompts, merged into one request with all of their continuations.
 
-    An item under several probes then costs only what differs, and an answer has exactly the same
-    score everywhere.
+    Probes of an item then cost only the requests in which they differ, and an answer has exactly
+    the same score in all of them.
 
     Args:
         requests: N requests.
 
     Attributes:
-        requests: G requests, one per distinct prompt.
+        requests: G merged requests, one per distinct prompt.
     """
 
     def __init__(self, requests: Sequence[Request]) -> None:
+        """Group requests by their prompts, and merge the continuations of each group.
+
+        Args:
+            requests: N requests.
+        """
         self._all_requests = requests
-        # Requests with equal prompts form a group. For each request: its group, and the positions
-        # of its continuations among the distinct ones of the group.
-        continuations_by_group, self._groups = distinct_texts(
+        # Requests with equal prompts form a group. For each request: the index of its group, and
+        # the indices of its continuations among the distinct continuations of the group.
+        continuations_by_group, self._groups = group_distinct_texts(
             [str(request.prompt) for request in requests],
             [request.continuations for request in requests],
         )
-        first_request: dict[int, Request] = {}
+        first_request_by_group: dict[int, Request] = {}
         for request, (group, _) in zip(requests, self._groups, strict=True):
-            first_request.setdefault(group, request)
-        # The first request of a group is sent, with the continuations of all.
+            first_request_by_group.setdefault(group, request)
+        # The merged request has the name and the prompt of the first one.
         self.requests = []
         for group, continuations in enumerate(continuations_by_group):
-            request = dataclasses.replace(first_request[group], continuations=tuple(continuations))
-            self.requests.append(request)
+            first_request = first_request_by_group[group]
+            merged = dataclasses.replace(first_request, continuations=tuple(continuations))
+            self.requests.append(merged)
 
     def select_rows(self, values: Ragged) -> list[NDArray[np.float64]]:
-        """Return the values of the N requests, from those of the distinct ones.
+        """Return the values of the N requests, from the values of the merged ones.
 
         Args:
-            values: G rows, one per distinct request, with a value per continuation.
+            values: G rows, one per merged request, with a value per continuation.
 
         Returns:
-            N arrays, each with a value per continuation of its request.
+            N arrays with a value per continuation of the request.
         """
         rows = []
-        for group, positions in self._groups:
+        for group, continuation_indices in self._groups:
             row = np.asarray(values[group], dtype=np.float64)
-            rows.append(row[positions])
+            rows.append(row[continuation_indices])
         return rows
 
     def select_failures(self, failures: Mapping[str, str]) -> dict[str, str]:
-        """Return the failures among the N requests, from those of the distinct ones.
-
-        A request fails if the one that is sent for its prompt fails.
+        """Return the failures among the N requests, from the failures of the merged ones.
 
         Args:
-            failures: Name of a distinct request -> the reason.
+            failures: Name of a merged request that failed -> the reason.
 
         Returns:
-            Name of a request -> the reason.
+            Name of a request whose merged request failed -> the reason.
         """
         reasons = {}
         for request, (group, _) in zip(self._all_requests, self._groups, strict=True):
@@ -87,10 +91,10 @@ class DistinctRequests:
 
 
 class ReplayedEngine:
-    """An engine that is asked nothing more: it gives the replies that it gave before.
+    """An engine that repeats earlier replies, and never asks its model.
 
     Args:
-        engine: The engine.
+        engine: The engine, whose other members are available unchanged.
         replies: Name of a request -> its replies.
     """
 
@@ -99,7 +103,7 @@ class ReplayedEngine:
         self._replies = replies
 
     def generate(self, requests: Sequence[Request], **options: Any) -> Answers:
-        """Return the earlier replies; a request without any fails."""
+        """Return the earlier replies to requests; a request without any is a failure."""
         replies = []
         failures = {}
         for request in requests:
@@ -110,7 +114,7 @@ class ReplayedEngine:
         return Answers(replies, failures)
 
     def __getattr__(self, name: str) -> Any:
-        # Everything else is that of the engine, but it must not be asked.
+        # Likelihoods are not stored, and the model must not be asked.
         if name in ("likelihoods", "next_words"):
             raise ValueError(f"Expected no further requests to {self._engine.name}.")
         return getattr(self._engine, name)

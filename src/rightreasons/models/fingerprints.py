@@ -1,4 +1,4 @@
-"""Digests that tell models, tokenizers and texts apart, so that stored results are used for the model they came from.
+"""Digests of models, tokenizers and texts, so that results are not used for another model.
 
 `fingerprint_model` reads every weight, in whatever form the model holds it: as a plain tensor, as
 a subclass that packs several (torchao), or as the tuples of torch's own quantized layers.
@@ -35,20 +35,19 @@ _PAGE_SIZE = 64 << 20
 
 
 def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
-    """Digest the class of a model, its configuration, every weight, and its tokenizer.
+    """Digest a model: its class, its configuration, every weight, and perhaps its tokenizer.
 
-    An audit needs it a dozen times, and each time every weight is read, because any of them may
-    have changed. The digest is therefore xxHash's, at ten gigabytes a second. It distinguishes
-    models, and is no protection against a forgery.
+    All weights are read at each call, because any of them may have changed. An audit calls the
+    function a dozen times. The digest is therefore xxHash, which reads ten gigabytes per second. It
+    distinguishes models, but does not protect against forgery.
 
     Args:
-        model: Any module, quantized or not. Its configuration, if it has one, is that of
-            transformers.
-        tokenizer: Its tokenizer. If None, the digest is of the model alone.
+        model: Any module, quantized or not, perhaps with a configuration of transformers.
+        tokenizer: Its tokenizer. If None, the digest is of the model only.
 
     Returns:
-        32 hexadecimal digits; equal on every device, and different if one weight differs in one
-        bit.
+        32 hexadecimal digits. They are equal on every device, and change if one bit of a weight
+        changes.
     """
     digest = _WeightDigest()
     digest.add_text(type(model).__name__)
@@ -57,8 +56,8 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
         settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
         digest.add_text(json.dumps(settings, sort_keys=True, default=str))
     for name, layer in model.named_modules():
-        # A layer of peft, with state that changes its output, but is among neither the weights nor
-        # the configuration: which adapters are active, and how strongly.
+        # The output of a layer of peft depends on which adapters are active, and how strongly. That
+        # is neither in the weights nor in the configuration.
         if hasattr(layer, "_disable_adapters"):
             state = [name, type(layer).__name__, layer.active_adapters, layer._disable_adapters]
             state.append(getattr(layer, "scaling", None))
@@ -86,7 +85,7 @@ class _WeightDigest:
 
         Args:
             name: Name of the entry.
-            entry: A plain tensor; a packed one of torchao, which consists of plain ones; a tuple of
+            entry: A plain tensor; a tensor of torchao, which packs several plain ones; a tuple of
                 tensors, such as (weight, bias) of a quantized layer of torch; or a setting.
         """
         import torch
@@ -142,13 +141,14 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
         tokenizer: A tokenizer of transformers.
 
     Returns:
-        32 hexadecimal digits; equal wherever the tokenizer is stored.
+        32 hexadecimal digits, which do not depend on the folder of the tokenizer.
     """
     settings = {}
     for key, value in tokenizer.init_kwargs.items():
         if key not in _TOKENIZER_PROVENANCE:
             settings[key] = value
-    # A fast tokenizer has all of its rules and its vocabulary as JSON, a slow one its vocabulary.
+    # A fast tokenizer gives its rules with its vocabulary as JSON. Of a slow one, only the
+    # vocabulary can be read.
     rules: Any = getattr(tokenizer, "backend_tokenizer", None)
     content: Any
     if hasattr(rules, "to_str"):

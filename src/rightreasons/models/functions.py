@@ -57,7 +57,7 @@ class FunctionScorer:
     Attributes:
         fingerprint: Digest of the given name or of the object; without either, a new one for each
             scorer.
-        label_match: How its classes were matched with the labels of the data; "" if its classes
+        label_match: How its classes were matched with the labels of the data. Empty if its classes
             have names of their own.
     """
 
@@ -76,6 +76,19 @@ class FunctionScorer:
         source: Any = None,
         scores: str = "probabilities",
     ) -> None:
+        """Check the class names, and digest the function or the object behind it.
+
+        Args:
+            function: Function of a list of texts that returns scores of K classes.
+            label_names: K names of the classes.
+            name: Name of the scorer in reports.
+            fingerprint: Name of what the answers depend on. If None, `source` is digested.
+            source: Object that the answers depend on, such as a fitted estimator.
+            scores: "probabilities", "logits" or "log_probabilities".
+
+        Raises:
+            OptionError: If there are fewer than two classes.
+        """
         self.label_names = check_label_names([str(label) for label in label_names])
         if len(self.label_names) < 2:
             raise OptionError(
@@ -86,7 +99,7 @@ class FunctionScorer:
         self.label_match = ""
         self._function = function
         self._scores = check_one_of(scores, SCORE_KINDS, "scores")
-        # Before the first call, which may change the object.
+        # The digest is computed now, because the first call may change the object.
         if fingerprint is None:
             self._digest = _digest_estimator(source)
         else:
@@ -106,20 +119,20 @@ class FunctionScorer:
         labels: Sequence[int] | NDArray[Any] | None = None,
         **storage: Unpack[HowToKeep],
     ) -> Scores:
-        """Score the classes of N texts by calls of the function with up to `TEXTS_PER_CALL` texts.
+        """Score the classes of N texts, by calls of the function with up to `TEXTS_PER_CALL` texts.
 
-        Texts at which the function fails are left out, and named in `Scores.failures`.
+        Texts for which the function fails are left out, and named in `Scores.failures`.
 
         Args:
-            texts: N texts. Empty ones are passed on: the function may have an answer to them.
+            texts: N texts. Empty texts are passed to the function, too.
             text_pairs: N second texts for a task of pairs.
-            ids: N unique ids; by default "0", "1", …
+            ids: N unique ids. If None, "0", "1", …
             labels: (N,) gold labels, -1 for unlabeled items.
             **storage: Options of `HowToKeep`.
 
         Raises:
-            ValueError: If there are pairs of texts, which the function does not take, or it fails
-                at every text.
+            ValueError: If there are pairs of texts, but the function has no parameter for them; or
+                if the function fails for every text.
         """
         columns = self._check_columns(texts, text_pairs)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
@@ -134,7 +147,7 @@ class FunctionScorer:
                 arguments.append([column[item] for item in batch])
             return {"logits": self._compute_logits(*arguments)}
 
-        # The store holds the answers of whole calls, so that a run resumes where it stopped.
+        # The store contains the answers of complete calls, so that an interrupted run can resume.
         n_calls = -(-len(texts) // TEXTS_PER_CALL)
         scored = run_batches(
             compute,
@@ -171,6 +184,10 @@ class FunctionScorer:
     ) -> dict[str, list[str]]:
         """Check the texts, and return them by the names of the function's parameters.
 
+        Args:
+            texts: N texts.
+            text_pairs: N second texts, or None.
+
         Returns:
             `texts` and, for a task of pairs, `text_pairs`.
 
@@ -180,7 +197,7 @@ class FunctionScorer:
         columns = {"texts": check_texts(texts, "texts", allow_empty=True)}
         if text_pairs is None:
             return columns
-        if not _takes_pairs(self._function):
+        if not _has_pair_parameter(self._function):
             raise ValueError(
                 f"Expected single texts for {self.name}, but the data has pairs of texts. Pass a "
                 "function with the parameters `texts` and `text_pairs`."
@@ -196,10 +213,11 @@ class FunctionScorer:
         Args:
             folder: Folder of the answers, or None.
             names: N ids of the texts.
-            columns: Parameter of the function -> N texts.
+            columns: Parameter of the function, `texts` or `text_pairs` -> N texts.
 
         Returns:
-            The store; None without a folder, or if nothing identifies the function in a later run.
+            The store. None without a folder, or if a later run could not tell whether the function
+            is the same.
         """
         if folder is None or self._digest is None:
             return None
@@ -219,13 +237,13 @@ class FunctionScorer:
 
         Args:
             texts: n texts.
-            *pairs: A single list of n second texts, for a task of pairs.
+            *pairs: For a task of pairs, one list of n second texts.
 
         Returns:
             (n, K) logits, or log-probabilities.
 
         Raises:
-            TypeError: If there is not one answer per text.
+            TypeError: If the function does not return one answer per text.
             ValueError: If the function fails, or its answers are not scores of K classes.
         """
         expected = f"{self._scores.replace('_', ' ')} of {self.name}"
@@ -239,7 +257,7 @@ class FunctionScorer:
         _check_count(len(texts), len(table), self.name)
 
         n_classes = len(self.label_names)
-        # A number per text is the score of the second of two classes.
+        # With two classes, a single number per text is the score of the second class.
         is_second_class = table.shape == (len(texts),) and n_classes == 2
         if is_second_class and self._scores == "logits":
             # The softmax of the logits 0 and z is the sigmoid of z.
@@ -249,20 +267,20 @@ class FunctionScorer:
                 f"Expected {n_classes} {expected} for each of {len(texts)} texts, but got an array "
                 f"of shape {table.shape}."
             )
-        # Numbers that are no probabilities are most often logits, which the option `scores` would
-        # say.
+        # If the check fails, the numbers are usually logits, and `scores` is the option to change.
         with attach_options("scores"):
             logits = check_logits(table, scores=self._scores, name=self.name)
-        # Rows of a table have one length, so that they are never ragged.
+        # `check_logits` returns `Ragged` only for rows of different lengths, which are not possible
+        # here.
         return np.asarray(logits, dtype=np.float64)
 
     def _call_function(self, texts: list[str], pairs: Sequence[list[str]], expected: str) -> Any:
-        """Return what the function returns for some texts.
+        """Call the function with some texts, and return its result.
 
         Args:
             texts: n texts.
-            pairs: The list of n second texts in a tuple; () for single texts.
-            expected: What the function should return, for the error.
+            pairs: A tuple with the list of n second texts; empty for single texts.
+            expected: Description of the expected result, for errors, such as "scores of rule".
 
         Raises:
             ValueError: If the function raises any error.
@@ -273,7 +291,7 @@ class FunctionScorer:
         except Exception as error:
             reason = get_first_line(error).rstrip(".:")
             advice = ""
-            if not pairs and _takes_single_text(self._function, texts[0]):
+            if not pairs and _accepts_single_text(self._function, texts[0]):
                 advice = ": ask a function of one text as lambda texts: [function(text) for text in texts]"
             raise ValueError(
                 f"Expected {expected} for a list of texts, but the call fails: "
@@ -281,20 +299,25 @@ class FunctionScorer:
             ) from error
 
 
-def is_foreign(source: Source) -> bool:
-    """Return whether the answers of a model come from code of the user, which no trial has checked."""
+def is_user_code(source: Source) -> bool:
+    """Return whether the scores of a model are computed by code of the user."""
     if isinstance(source, FunctionScorer):
         return True
     return not type(source).__module__.startswith("rightreasons.")
 
 
 def _check_count(n_texts: int, n_answers: int, name: str) -> None:
-    """Check that there is an answer for each text.
+    """Check that a function returned one answer per text.
+
+    Args:
+        n_texts: Number of texts.
+        n_answers: Number of answers.
+        name: Name of the function, for errors.
 
     Raises:
-        TypeError: If not. A TypeError ends the run. After a ValueError the function would be called
-            with fewer texts, and the two numbers that a function of one text returns would be
-            taken for the answers to two texts.
+        TypeError: If the numbers differ. This error ends the run. After a ValueError, the run would
+            call the function with fewer texts, and two numbers that a function returns for one text
+            would be mistaken for the answers to two texts.
     """
     if n_answers != n_texts:
         raise TypeError(
@@ -304,21 +327,21 @@ def _check_count(n_texts: int, n_answers: int, name: str) -> None:
         )
 
 
-def _takes_single_text(function: Callable[..., Any], text: str) -> bool:
-    """Return whether a function that fails at a list of texts takes one text."""
+def _accepts_single_text(function: Callable[..., Any], text: str) -> bool:
+    """Return whether a function can be called with one text, instead of a list of texts."""
     try:
         function(text)
     except Exception:
-        # Functions of users fail with errors of any type.
+        # Functions of users raise errors of any type.
         return False
     return True
 
 
-def _takes_pairs(function: Callable[..., Any]) -> bool:
+def _has_pair_parameter(function: Callable[..., Any]) -> bool:
     try:
         return "text_pairs" in inspect.signature(function).parameters
     except (TypeError, ValueError):
-        # Some functions, such as those of C extensions, do not tell their parameters.
+        # Some functions, such as those of C extensions, have no signature.
         return False
 
 
@@ -326,12 +349,12 @@ def _digest_estimator(model: Any) -> str | None:
     """Digest a fitted estimator of scikit-learn by its pickled content.
 
     Args:
-        model: The estimator, or anything else.
+        model: The estimator, or any other object.
 
     Returns:
-        32 hexadecimal digits. None if the content does not identify its answers: for an object
-        without `predict_proba`, one with a function among its parameters (a pickle has only its
-        name), or one that cannot be pickled.
+        32 hexadecimal digits. None if the content does not identify the answers: the object has no
+        `predict_proba`, has a function among its parameters (a pickle has only its name), or cannot
+        be pickled.
     """
     if not hasattr(model, "predict_proba"):
         return None
@@ -340,8 +363,8 @@ def _digest_estimator(model: Any) -> str | None:
         components += model.get_params().values()
     if any(map(inspect.isfunction, components)):
         return None
-    # Vectorizers of scikit-learn store the address of their stop words, which differs from process
-    # to process: it is removed while the estimator is pickled.
+    # Vectorizers of scikit-learn store the memory address of their stop words, which differs
+    # between processes. It is removed while the estimator is pickled.
     addresses = []
     for component in components:
         attributes = getattr(component, "__dict__", {})
@@ -350,7 +373,7 @@ def _digest_estimator(model: Any) -> str | None:
     try:
         return hashlib.blake2b(pickle.dumps(model), digest_size=16).hexdigest()
     except Exception:
-        # Objects refuse to be pickled with errors of any type.
+        # Pickling an object may raise an error of any type.
         return None
     finally:
         for attributes, address in addresses:

@@ -17,24 +17,26 @@ from rightreasons.models.weights import find_adapter
 
 
 def read_class_names(model: str) -> tuple[str, ...]:
-    """Return the names of the classes of a model, for which only its configuration is read."""
+    """Return the names of the classes of a model from its configuration, without its weights."""
     config = _read_config(model)
     if has_single_logit(config):
         return _name_single_logit(config)
-    return class_names(config, model)
+    return get_class_names(config, model)
 
 
 def read_labels(model: str) -> tuple[str, ...]:
-    """Return the labels of a multi-label classifier, for which only its configuration is read.
+    """Return the labels of a multi-label classifier from its configuration, without its weights.
+
+    Args:
+        model: A folder or a hub id.
 
     Raises:
-        ValueError: If it is no multi-label classifier.
+        OptionError: If the model is not a multi-label classifier.
     """
     labels = _get_labels(_read_config(model), model)
     if not labels:
         raise OptionError(
-            f"Expected a multi-label classifier where `target` names several labels, but got "
-            f"{model}.",
+            f"Expected a multi-label classifier if `target` names several labels, but got {model}.",
             option="target",
         )
     return labels
@@ -47,7 +49,7 @@ def _read_config(model: str) -> Any:
         model: A folder or a hub id.
 
     Raises:
-        ValueError: If it cannot be read.
+        ValueError: If the configuration cannot be read.
     """
     try:
         adapter = find_adapter(model)
@@ -63,28 +65,32 @@ def _read_config(model: str) -> Any:
 
 
 def _get_labels(config: Any, name: str) -> tuple[str, ...]:
-    """Return the labels of a multi-label head; () for other heads."""
+    """Return the labels of a multi-label classifier; empty for any other model."""
     if getattr(config, "problem_type", None) != "multi_label_classification":
         return ()
-    return class_names(config, name)
+    return get_class_names(config, name)
 
 
-def class_names(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of a model's classes in the order of its logits.
+def get_class_names(config: Any, name: str) -> tuple[str, ...]:
+    """Return the names of the classes of a model, in the order of its logits.
+
+    Args:
+        config: Configuration of the model.
+        name: Name of the model, for errors.
 
     Raises:
-        ValueError: If `id2label` does not name each of them, or gives two the same name.
+        ValueError: If `id2label` does not have a name for each class, or has a name twice.
     """
-    # A file may name fewer classes than the head has.
+    # The configuration may name fewer classes than the head has.
     names = config.id2label
-    numbers = range(config.num_labels)
-    for number in numbers:
-        if number not in names:
+    class_indices = range(config.num_labels)
+    for class_index in class_indices:
+        if class_index not in names:
             raise ValueError(
                 f"Expected `id2label` of {name} to name the classes 0 to {config.num_labels - 1}, "
-                f"but {number} is not among {', '.join(map(str, names))}."
+                f"but {class_index} is not among {', '.join(map(str, names))}."
             )
-    texts = tuple(str(names[number]) for number in numbers)
+    texts = tuple(str(names[class_index]) for class_index in class_indices)
     # Predictions and labels are matched by name.
     if len(set(texts)) < len(texts):
         raise ValueError(
@@ -95,11 +101,15 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
 
 
 def check_classes(config: Any, name: str) -> tuple[str, ...]:
-    """Return the names of the classes of a model, of which each text has exactly one.
+    """Check that a model is a classifier of exclusive classes, and return their names.
+
+    Args:
+        config: Configuration of the model.
+        name: Name of the model, for errors.
 
     Raises:
         OptionError: If the model is a multi-label classifier.
-        ValueError: If it is a regression model, or its classes have no distinct names.
+        ValueError: If the model is a regression model, or its classes have no distinct names.
     """
     problem = getattr(config, "problem_type", None)
     if problem == "multi_label_classification":
@@ -115,14 +125,19 @@ def check_classes(config: Any, name: str) -> tuple[str, ...]:
             "regression. Define a function that converts the output of the model into "
             "probabilities, and pass it as my_model.py:function."
         )
-    return class_names(config, name)
+    return get_class_names(config, name)
 
 
 def select_label(model: Any, target: str, name: str) -> None:
-    """Make a multi-label classifier a binary classifier of one label, in place.
+    """Turn a multi-label classifier into a binary classifier of one of its labels, in place.
+
+    Args:
+        model: The model.
+        target: The label. The classes become "not LABEL" and "LABEL".
+        name: Name of the model, for errors.
 
     Raises:
-        ValueError: If it has no such label.
+        OptionError: If the model has no such label.
     """
     labels = _get_labels(model.config, name)
     if target not in labels:
@@ -136,29 +151,31 @@ def select_label(model: Any, target: str, name: str) -> None:
 
 
 def has_single_logit(config: Any) -> bool:
-    """Return whether a head has a single output that is a logit, as those of cross-encoders.
+    """Return whether a model has a single output that is a logit, as cross-encoders have.
 
-    transformers trains a single output without a `problem_type` as a regression, and many binary
-    classifiers and rerankers are stored that way. A head that was saved as a regression is one.
+    transformers trains a single output without a `problem_type` as a regression, but many binary
+    classifiers and rerankers are stored without one, too. A single output is therefore taken for a
+    logit unless the `problem_type` is "regression".
     """
     return config.num_labels == 1 and getattr(config, "problem_type", None) != "regression"
 
 
 def add_zero_logit(model: Any) -> None:
-    """Make a head with a single logit z a binary classifier, by the logits 0 and z.
+    """Turn a model with a single logit z into a classifier with the logits 0 and z, in place.
 
-    Their softmax is the sigmoid of z.
+    The softmax of 0 and z is the sigmoid of z.
     """
     _make_binary(model, 0, _name_single_logit(model.config))
 
 
 def copy_with_zero_logit(model: Any) -> Any:
-    """Return a binary classifier that shares the weights of a loaded model with a single logit.
+    """Return a copy of a model with a single logit z that has the logits 0 and z.
 
-    The model itself, which may be in training, is not changed.
+    The copy shares its weights with the model. The model itself is not changed, because it may be
+    in training.
     """
     binary = copy.copy(model)
-    # The shallow copy would share its hooks and its configuration with the model.
+    # A shallow copy shares hooks and configuration with the model.
     binary._forward_hooks = model._forward_hooks.copy()
     binary.config = copy.deepcopy(model.config)
     add_zero_logit(binary)
@@ -174,22 +191,23 @@ def _name_single_logit(config: Any) -> tuple[str, str]:
     return (f"not {name}", name)
 
 
-def _make_binary(model: Any, position: int, names: tuple[str, str]) -> None:
-    """Let a model return the logits 0 and z, whose softmax is the sigmoid of its output z.
+def _make_binary(model: Any, index: int, names: tuple[str, str]) -> None:
+    """Let a model return the logits 0 and z, with z one of its outputs.
 
     Args:
-        model: A model of transformers, whose configuration is changed.
-        position: Index of z among the outputs.
-        names: Names of the two classes: that of the logit 0, and that of z.
+        model: A model of transformers, to which a hook is added, and whose configuration is
+            changed.
+        index: Index of z among the outputs.
+        names: Names of the two classes, of which the second has the logit z.
     """
 
     def replace_logits(_model: Any, _inputs: Any, outputs: Any) -> Any:
-        logit = outputs.logits[..., position : position + 1]
-        # One column of zeros on the left.
+        logit = outputs.logits[..., index : index + 1]
+        # Padding adds one column of zeros on the left.
         outputs.logits = torch.nn.functional.pad(logit, (1, 0))
         return outputs
 
-    # A hook changes the outputs for gradients, too, and leaves the weights as they are.
+    # Gradients pass a hook, and the weights stay unchanged.
     model.register_forward_hook(replace_logits)
     config = model.config
     config.problem_type = "single_label_classification"

@@ -1,4 +1,4 @@
-"""A second model that reads what another one wrote: `open_judge`."""
+"""A second model that judges texts of another one: `open_judge`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def open_judge(judge: str, judge_model: str | None) -> Engine:
-    """Open a second model.
+    """Open a language model that reads the answers of another model.
 
     Args:
-        judge: Folder or hub id of a language model, or the address of a server.
-        judge_model: Name of the model on the server; None for the only one.
+        judge: Folder or hub id of the model, or the address of a server.
+        judge_model: Name of the model on the server. None if the server has only one.
     """
-    # A judge on this machine needs torch, which other models do not.
+    # A judge in this process needs torch, which is not installed everywhere.
     from rightreasons.models.scorers import open_engine
 
     return open_engine(judge, Prompt(), ServerOptions(server_model=judge_model))

@@ -1,7 +1,8 @@
 """Open a model: a folder, a hub id, an adapter on its base, quantized weights, or a loaded model.
 
 `load_classifier`, `load_multiple_choice` and `load_question_answering` open models by name, and
-`make_classifier` takes a loaded one. Each refuses, in one sentence, what it cannot ask.
+`make_classifier` takes a loaded one. Each raises an error in one sentence for a model that it
+cannot use.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError, OptionTypeError, get_first_line
 from rightreasons.core.hub import find_hub_id, use_hub_or_cache
 from rightreasons.core.sentences import format_value
-from rightreasons.models.batching import vocabulary_size
+from rightreasons.models.batching import get_vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.heads import (
     add_zero_logit,
@@ -33,8 +34,8 @@ from rightreasons.models.heads import (
     select_label,
 )
 from rightreasons.models.runs.processes import default_device
-from rightreasons.models.trial import SHORTEST, classifier_way
-from rightreasons.models.trial import position_bound as position_bound
+from rightreasons.models.trial import SHORTEST, find_classifier_strategy
+from rightreasons.models.trial import find_max_positions as find_max_positions
 from rightreasons.models.unreadable import (
     OBJECT_ADVICE,
     describe_file,
@@ -89,9 +90,9 @@ def load_classifier(
         The classifier, in evaluation mode.
 
     Raises:
-        TypeError: If the name is neither text nor path.
-        ValueError: If there is no such model, or it is no classifier of at least two exclusive
-            classes, or its tokenizer is missing, or the trial finds that it cannot be asked.
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If there is no such model, it is not a classifier of at least two exclusive
+            classes, its tokenizer is missing, or a trial finds that it cannot score texts.
     """
     return _load(
         transformers.AutoModelForSequenceClassification,
@@ -106,10 +107,17 @@ def load_multiple_choice(
 ) -> Classifier:
     """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
 
-    The arguments are those of `load_classifier`, and so are the errors.
+    Args:
+        name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
+        **options: Options of `HowToOpen`.
 
     Returns:
         The model and its tokenizer; `label_names` is None.
+
+    Raises:
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If there is no such model, its head is of another kind, its tokenizer is
+            missing, or a trial finds that it cannot score texts.
     """
     return _load(
         transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **options
@@ -121,10 +129,17 @@ def load_question_answering(
 ) -> Classifier:
     """Load a model that marks the answer to a question in a text (`AutoModelForQuestionAnswering`).
 
-    The arguments are those of `load_classifier`, and so are the errors.
+    Args:
+        name_or_path: A folder that `save_pretrained` wrote (model and tokenizer), or a hub id.
+        **options: Options of `HowToOpen`.
 
     Returns:
         The model and its tokenizer; `label_names` is None.
+
+    Raises:
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If there is no such model, its head is of another kind, its tokenizer is
+            missing, or a trial finds that it cannot score texts.
     """
     return _load(
         transformers.AutoModelForQuestionAnswering,
@@ -140,26 +155,28 @@ def _load(
     """Load a model with a head and its tokenizer, check that they fit, and try them.
 
     Args:
-        auto_class: Class of transformers that opens the model.
-        kind: What the model should be, for errors, such as "sequence classifier".
+        auto_class: Class of transformers that opens the model, such as
+            `AutoModelForSequenceClassification`.
+        kind: Expected kind of model, for errors, such as "sequence classifier".
         name_or_path: A folder or a hub id.
         **options: Options of `HowToOpen`.
 
     Raises:
-        TypeError: If the name is neither text nor path.
-        ValueError: If there is no such model, or it cannot be asked.
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If there is no such model, or it cannot score texts.
     """
     name = check_model(name_or_path)
     is_classifier = auto_class is transformers.AutoModelForSequenceClassification
     allow_untrained = options.get("allow_untrained", False)
     model, missing = open_weights(auto_class, kind, name, options)
     if missing and not allow_untrained:
-        raise ValueError(_explain_untrained(model, kind, name, missing))
+        raise ValueError(_explain_missing_weights(model, kind, name, missing))
     tokenizer = load_tokenizer(name, options.get("revision"))
     check_vocabulary(model, tokenizer, name)
-    agree_on_padding(model, tokenizer)
+    share_padding(model, tokenizer)
 
-    # One label of a multi-label head, or a single logit, becomes a classifier of two classes.
+    # A multi-label head with a target label becomes a classifier of two classes, and so does a head
+    # with a single logit.
     target = options.get("target")
     if target is not None:
         select_label(model, target, name)
@@ -172,18 +189,18 @@ def _load(
     # An untrained model is tried when it is used, after its training.
     if not allow_untrained:
         is_joint = auto_class is transformers.AutoModelForMultipleChoice
-        classifier_way(classifier, longest=SHORTEST, joint=is_joint)
+        find_classifier_strategy(classifier, longest=SHORTEST, joint=is_joint)
     return classifier
 
 
-def _explain_untrained(model: Any, kind: str, name: str, missing: list[str]) -> str:
-    """Return the sentence that refuses a model whose checkpoint lacks weights.
+def _explain_missing_weights(model: Any, kind: str, name: str, missing: list[str]) -> str:
+    """Return the error message for a model whose checkpoint lacks weights.
 
     Args:
-        model: The model, in which these weights are random.
-        kind: What it should be.
-        name: Its folder or hub id.
-        missing: Names of the weights.
+        model: The model, in which the missing weights are random.
+        kind: Expected kind of model, such as "sequence classifier".
+        name: Folder or hub id of the model.
+        missing: Names of the missing weights.
     """
     if (Path(name) / _SETFIT_HEAD).is_file():
         return (
@@ -203,23 +220,28 @@ def _explain_untrained(model: Any, kind: str, name: str, missing: list[str]) -> 
 def unpack_model(
     model: Any, tokenizer: Any = None, name: str | None = None
 ) -> tuple[Any, Any, str]:
-    """Return a loaded model without its wrapper, its tokenizer, and its name in errors.
+    """Find the tokenizer and the name of a loaded model, and unwrap and check the model.
 
     Args:
-        model: The model.
-        tokenizer: Its tokenizer. If None, that of the model, or that of the folder or the download
-            from which the model was loaded.
-        name: Its name. If None, that of its configuration, or of its class.
+        model: A model of transformers or a session of optimum, perhaps inside a `DataParallel` or
+            `PeftModel`.
+        tokenizer: Its tokenizer. If None, the attribute `tokenizer` of the model, or the tokenizer
+            in the folder or download from which the model was loaded.
+        name: Name of the model for errors. If None, the name in its configuration, or else the name
+            of its class.
+
+    Returns:
+        The model without its wrapper, the tokenizer, and the name.
 
     Raises:
         TypeError: If there is no tokenizer.
-        ValueError: If its weights are not in memory, or it and its tokenizer do not belong
+        ValueError: If the weights are not in memory, or the model and the tokenizer do not belong
             together.
     """
     if tokenizer is None:
         tokenizer = getattr(model, "tokenizer", None)
     model = unwrap_model(model)
-    # Before the tokenizer is missed, which would help no model of pictures.
+    # Checked first, because a tokenizer would not help a model of pictures.
     _check_input(model)
     # The folder or hub id from which transformers loaded the model.
     source = getattr(getattr(model, "config", None), "_name_or_path", "")
@@ -233,7 +255,7 @@ def unpack_model(
             "probabilities."
         )
     name = name or source or type(model).__name__
-    # A session of optimum is no module of torch, and has no weights in it.
+    # A session of optimum is not a module of torch, and its weights cannot be checked.
     if isinstance(model, torch.nn.Module):
         _check_arguments(model, tokenizer)
         check_in_memory(model, name)
@@ -242,7 +264,11 @@ def unpack_model(
 
 
 def _check_input(model: Any) -> None:
-    """Refuse a loaded model of transformers that reads no text, such as one of pictures."""
+    """Refuse a loaded model of transformers that reads no text, such as a model of pictures.
+
+    Raises:
+        OptionTypeError: If the main input of the class of the model is not text.
+    """
     kind = type(model).__name__
     other_input = find_other_input([kind])
     if other_input:
@@ -254,16 +280,24 @@ def _check_input(model: Any) -> None:
 
 
 def _check_arguments(model: torch.nn.Module, tokenizer: Any) -> None:
-    """Refuse a module that needs other arguments than those that its tokenizer makes.
+    """Check that a module can be called with the tensors that its tokenizer makes.
 
-    Modules of sentence-transformers, and many of users, wrap a model of transformers.
+    A module of sentence-transformers, or of a user, that wraps a model of transformers may need
+    other arguments.
+
+    Args:
+        model: The module.
+        tokenizer: The tokenizer, of which the names of its tensors are used.
+
+    Raises:
+        TypeError: If the module has another required argument.
     """
-    # A module that was traced does not tell its arguments.
+    # A traced module does not have a signature.
     try:
         parameters = inspect.signature(model.forward).parameters
     except (TypeError, ValueError):
         return
-    # Models are called with their inputs by name.
+    # Tensors are passed by name.
     inputs = {*tokenizer.model_input_names, "attention_mask"}
     for parameter in parameters.values():
         is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
@@ -283,16 +317,16 @@ def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     Args:
         model: The model, from `unpack_model`. Neither it nor its configuration is changed.
         tokenizer: Its tokenizer.
-        name: Its name in errors and reports.
+        name: Name of the model, for errors and reports.
 
     Raises:
-        ValueError: As `load_classifier`.
+        ValueError: If the model is not a classifier of at least two exclusive classes, or the trial
+            finds that it cannot score texts.
     """
-    # Classes of transformers name their head. What another class scores is found by its trial.
-    is_of_transformers = type(model).__module__.startswith("transformers.")
-    has_head = (
-        not is_of_transformers or _get_head(type(model).__name__) == "ForSequenceClassification"
-    )
+    # In transformers the name of a class tells its head. Another class is judged by its trial only.
+    has_head = True
+    if type(model).__module__.startswith("transformers."):
+        has_head = _get_head(type(model).__name__) == "ForSequenceClassification"
     if not hasattr(getattr(model, "config", None), "num_labels") or not has_head:
         raise ValueError(
             f"Expected a sequence classifier in `model`, but got {type(model).__name__}. For any "
@@ -301,8 +335,8 @@ def make_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     if has_single_logit(model.config):
         model = copy_with_zero_logit(model)
     classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
-    # Longer texts are tried once data has them.
-    classifier_way(classifier, longest=SHORTEST)
+    # There is another trial with longer texts when data has them.
+    find_classifier_strategy(classifier, longest=SHORTEST)
     return classifier
 
 
@@ -322,19 +356,19 @@ def open_weights(
 
     Args:
         auto_class: The class, such as `AutoModelForCausalLM`.
-        kind: What the model should be, for errors.
+        kind: Expected kind of model, for errors, such as "causal language model".
         name: A folder or a hub id.
         settings: `revision`, `device` and `dtype`.
-        adapted: Weights of an adapter by their names, which replace those of the checkpoint.
-        **options: Further arguments of `from_pretrained`.
+        adapted: Name -> weight of an adapter that will replace the weight of the checkpoint.
+        **options: Further arguments of `from_pretrained`, such as `gguf_file`.
 
     Returns:
         The model in evaluation mode, and the names of the weights that its checkpoint lacks.
 
     Raises:
         ImportError: If the package that reads an adapter is not installed.
-        ValueError: If it cannot be opened as one, or its weights are not those that its
-            configuration describes.
+        ValueError: If the model cannot be opened as one of this kind, or its weights do not fit its
+            configuration.
     """
     # With `options`, the base of an adapter is opened, or a GGUF file: neither is itself an
     # adapter.
@@ -348,7 +382,7 @@ def open_weights(
     options["device_map"] = device if device == "auto" else {"": device}
     if settings.get("dtype") is not None:
         options["dtype"] = settings.get("dtype")
-    with quiet():
+    with silence_transformers():
         try:
             model, report = auto_class.from_pretrained(
                 name,
@@ -367,11 +401,11 @@ def open_weights(
                     "cannot be read, perhaps because of an interrupted download: "
                     f"{get_first_line(error)}"
                 ) from error
-            raise _explain(error, kind, name, settings.get("revision")) from error
+            raise _make_opening_error(error, kind, name, settings.get("revision")) from error
     # The base of an adapter may have been saved for another task.
     if "config" not in options:
         _check_task(model, auto_class, kind, name)
-    replaced = _take_replaced(report, adapted or {})
+    replaced = _remove_resolved_mismatches(report, adapted or {})
     _check_report(model, report, kind, name)
     _check_quantization(model, name)
     if device == "auto":
@@ -392,14 +426,14 @@ def _check_task(model: Any, auto_class: Any, kind: str, name: str) -> None:
     """Check that a model was saved for the task that it is opened for.
 
     Args:
-        model: The model as it was opened.
-        auto_class: The class of transformers that opened it.
-        kind: What the model should be, for errors.
-        name: Its name in errors.
+        model: The opened model.
+        auto_class: Class of transformers that opened it.
+        kind: Expected kind of model, for errors.
+        name: Name of the model, for errors.
 
     Raises:
-        ValueError: If its configuration names architectures with other heads only. Some weights
-            would fit all the same.
+        ValueError: If all architectures that the configuration names have other heads. Some weights
+            would fit nevertheless.
     """
     # The heads of causal models have several names, such as GPT2LMHead.
     if auto_class is transformers.AutoModelForCausalLM:
@@ -412,16 +446,19 @@ def _check_task(model: Any, auto_class: Any, kind: str, name: str) -> None:
         )
 
 
-def _take_replaced(report: dict[str, Any], adapted: Mapping[str, Any]) -> set[str]:
-    """Remove the mismatches that an adapter resolves from a report, and return their names.
+def _remove_resolved_mismatches(report: dict[str, Any], adapted: Mapping[str, Any]) -> set[str]:
+    """Remove from a loading report those mismatches that an adapter resolves.
 
-    The head of a base may have another number of classes than that of the adapter, which replaces
-    it.
+    The head of a base model may have another number of classes than the head of the adapter, which
+    replaces it.
 
     Args:
-        report: The report of transformers, whose `mismatched_keys` (name, shape in the checkpoint,
-            shape in the model) are changed.
-        adapted: Name -> weight that the adapter puts in place of that of the base.
+        report: The report of transformers. Its entry `mismatched_keys`, a list of (name, shape in
+            the checkpoint, shape in the model), is changed.
+        adapted: Name -> weight that the adapter puts in place of the weight of the base.
+
+    Returns:
+        Names of the weights whose mismatch was removed.
     """
     replaced = set()
     remaining = []
@@ -436,7 +473,11 @@ def _take_replaced(report: dict[str, Any], adapted: Mapping[str, Any]) -> set[st
 
 
 def _check_quantization(model: Any, name: str) -> None:
-    """Refuse weights that are quantized by a method that transformers does not know."""
+    """Check that transformers knows the method by which weights are quantized.
+
+    Raises:
+        ValueError: If the configuration has a quantization that transformers did not apply.
+    """
     quantization = getattr(model.config, "quantization_config", None)
     if quantization and getattr(model, "hf_quantizer", None) is None:
         raise ValueError(
@@ -448,12 +489,12 @@ def _check_quantization(model: Any, name: str) -> None:
 def _open_adapted(
     adapter: Adapter, auto_class: Any, kind: str, settings: HowToOpen
 ) -> tuple[Any, list[str]]:
-    """Open the base of an adapter, and put the adapter on it.
+    """Open the base model of an adapter, and put the adapter on it.
 
     Args:
         adapter: The adapter.
         auto_class: Class of transformers that opens the base.
-        kind: What the model should be, for errors.
+        kind: Expected kind of model, for errors.
         settings: Options of opening the base.
 
     Returns:
@@ -467,7 +508,7 @@ def _open_adapted(
             f"Expected {adapter.name} to be a {kind}, but it is an adapter for {adapter.head}, for "
             "another task."
         )
-    with quiet():
+    with silence_transformers():
         try:
             model, missing = open_weights(
                 auto_class,
@@ -483,19 +524,19 @@ def _open_adapted(
                 f"(`base_model_name_or_path` in its {ADAPTER}), but the base model cannot be "
                 f"opened: {get_first_line(error)}"
             ) from error
-        _copy_replaced(model, adapter, missing)
+        _copy_adapter_head(model, adapter, missing)
         model = adapter.attach(model)
     return model, [key for key in missing if key not in adapter.weights]
 
 
-def _copy_replaced(model: Any, adapter: Adapter, missing: list[str]) -> None:
-    """Copy the head of an adapter into its base, where it would be random.
+def _copy_adapter_head(model: Any, adapter: Adapter, missing: list[str]) -> None:
+    """Copy the head of an adapter into its base model, whose own head is missing.
 
-    The adapter puts its own head next to that of the base, whose values are then not used. Random
-    ones would still change the digest of the model.
+    The adapter puts its own head next to that of the base, which is then unused. Random weights
+    there would still change the digest of the model.
 
     Args:
-        model: The base, whose weights are changed.
+        model: The base model, whose weights are changed.
         adapter: The adapter.
         missing: Names of the weights that the checkpoint of the base lacks.
     """
@@ -506,30 +547,35 @@ def _copy_replaced(model: Any, adapter: Adapter, missing: list[str]) -> None:
 
 
 def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> Any:
-    """Load the tokenizer of a model; `options` are further arguments of `from_pretrained`.
+    """Load the tokenizer of a model, or that of the base of an adapter.
+
+    Args:
+        name: Folder or hub id of the model.
+        revision: A branch, tag or commit of the hub repository.
+        **options: Further arguments of `from_pretrained`.
 
     Raises:
-        ValueError: If there is none. From a folder without tokenizer files transformers makes an
-            empty one, which turns every word into the unknown token; that counts as none.
+        ValueError: If there is no tokenizer. A folder without tokenizer files counts as such, even
+            though transformers makes a tokenizer without words for it.
     """
     source = name
     source_revision = revision
-    # An adapter may have its own tokenizer, with further words, or that of its base.
+    # An adapter may have its own tokenizer, with additional words, or use that of its base.
     adapter = None if options else find_adapter(name, revision)
     if adapter is not None:
         source, source_revision = adapter.tokenizer
     expected = f"Expected a tokenizer next to the model {name}, but"
-    with quiet():
+    with silence_transformers():
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 source, revision=source_revision, trust_remote_code=False, **options
             )
         except Exception as error:
-            raise own_code(error, name) or ValueError(
+            raise make_own_code_error(error, name) or ValueError(
                 f"{expected} none could be loaded ({get_first_line(error)})."
             ) from error
-    # An empty tokenizer has special tokens only.
-    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+    has_words = len(tokenizer) > len(set(tokenizer.all_special_ids))
+    if not has_words:
         raise ValueError(
             f"{expected} there is none: save it to the same folder with "
             "`tokenizer.save_pretrained`."
@@ -544,7 +590,13 @@ def check_model(name_or_path: object) -> str:
     """Check that a name can be a model: a folder with a configuration, or a hub id.
 
     Returns:
-        The name in the form that transformers takes.
+        The folder with `~` expanded, or the hub id.
+
+    Raises:
+        TypeError: If the name is neither a string nor a path.
+        ValueError: If the name is empty, a folder without a model, a file, or the address of a page
+            of the hub.
+        FileNotFoundError: If the name is a GGUF file that does not exist.
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise TypeError(
@@ -578,8 +630,8 @@ def check_model(name_or_path: object) -> str:
     return name
 
 
-def gguf_path(name_or_path: object) -> Path | None:
-    """Return the path of a GGUF file; None for anything else."""
+def find_gguf_file(name_or_path: object) -> Path | None:
+    """Return the path of an existing GGUF file; None if the name is not one."""
     if not isinstance(name_or_path, (str, os.PathLike)):
         return None
     path = Path(os.fspath(name_or_path))
@@ -611,12 +663,12 @@ def _get_head(architecture: str) -> str:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the reports and progress bars of transformers in the block.
+def silence_transformers() -> Iterator[None]:
+    """Turn off log messages and progress bars of transformers during the block.
 
-    Errors of this package say what matters in them in one sentence.
+    What matters in these messages is in the errors of this package.
     """
-    # Both settings are global, so that they are restored.
+    # Both settings are global, and are restored afterwards.
     reports = transformers.utils.logging
     verbosity = reports.get_verbosity()
     has_bars = reports.is_progress_bar_enabled()
@@ -633,33 +685,50 @@ def quiet() -> Iterator[None]:
 # -------------------------------------------------------------------------------- checks
 
 
-def agree_on_padding(model: Any, tokenizer: Any) -> None:
-    """Give a model without a padding token that of its tokenizer.
+def share_padding(model: Any, tokenizer: Any) -> None:
+    """Set the padding token of a model that has none to that of its tokenizer.
 
-    A decoder with a classification head reads the last token that is not padding, and refuses
-    batches without one.
+    A decoder with a classification head reads the score at the last token that is not padding, and
+    refuses batches if it has no padding token.
     """
     if getattr(model.config, "pad_token_id", None) is None and tokenizer.pad_token_id is not None:
         model.config.pad_token_id = tokenizer.pad_token_id
 
 
 def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
-    """Refuse a tokenizer that knows far fewer tokens than its model.
+    """Check that a tokenizer has at least about half as many tokens as its model.
 
-    One that knows too many shows in the texts. Tables of words are padded to round numbers, by 2 %
-    at most in published models.
+    A tokenizer with too many tokens is not refused here, because an unknown token is found when
+    texts are tokenized. Published models embed up to 2 % more tokens than their tokenizers have,
+    because tables of embeddings are padded to round numbers.
+
+    Args:
+        model: The model.
+        tokenizer: The tokenizer.
+        name: Name of the model, for errors.
+
+    Raises:
+        ValueError: If the tokenizer has fewer tokens.
     """
-    n_known = vocabulary_size(model)
+    n_embedded = get_vocabulary_size(model)
     n_tokens = len(tokenizer)
-    if n_known is not None and n_tokens < n_known * MIN_KNOWN_TOKENS:
+    if n_embedded is not None and n_tokens < n_embedded * MIN_KNOWN_TOKENS:
         raise ValueError(
-            f"Expected a tokenizer of about {n_known:,} tokens, the vocabulary size of {name}, "
+            f"Expected a tokenizer of about {n_embedded:,} tokens, the vocabulary size of {name}, "
             f"but got {n_tokens:,} tokens. The tokenizer and model do not belong together."
         )
 
 
 def check_in_memory(model: torch.nn.Module, name: str) -> None:
-    """Refuse a model without the values of its weights, such as one that is offloaded."""
+    """Check that the values of all weights of a model are in memory, and not offloaded.
+
+    Args:
+        model: The model.
+        name: Name of the model, for errors.
+
+    Raises:
+        ValueError: If a weight is on the meta device.
+    """
     for key, weight in model.named_parameters():
         if weight.is_meta:
             raise ValueError(
@@ -670,19 +739,21 @@ def check_in_memory(model: torch.nn.Module, name: str) -> None:
 
 
 def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> None:
-    """Check that the weights of a checkpoint are those that the configuration describes.
+    """Check that the weights of a checkpoint fit the configuration of its model.
 
     Args:
-        model: The model as it was opened.
-        report: `missing_keys`, `unexpected_keys` and `mismatched_keys`, from transformers.
-        kind: What the model should be.
-        name: Its name in errors.
+        model: The opened model.
+        report: What transformers reports of loading the model: `missing_keys` and
+            `unexpected_keys`, names of weights; and `mismatched_keys`, a list of (name, shape in
+            the checkpoint, shape in the model).
+        kind: Expected kind of model, for errors.
+        name: Name of the model, for errors.
 
     Raises:
-        ValueError: If a weight has another shape, all names have a prefix, or the checkpoint is
-            one of another architecture or of more layers.
+        ValueError: If a weight has another shape, all names have a prefix, or the checkpoint is of
+            another architecture or has more layers.
     """
-    # transformers would initialize these weights at random.
+    # transformers would initialize mismatched weights at random.
     if report["mismatched_keys"]:
         key, shape, expected_shape = min(report["mismatched_keys"])
         raise ValueError(
@@ -699,8 +770,9 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
             f"the names, as in {{key.removeprefix({prefix!r}): weight}}, and save the weights "
             "again."
         )
-    # A checkpoint may hold a head that is not needed. It must not hold further layers, whose names
-    # differ from those of the model in a number only, and must have some weight of the model.
+    # An unexpected weight may be an unused head. It must not be a further layer, whose name differs
+    # from a name in the model in a number only. If no weight of the model is in the checkpoint, the
+    # checkpoint is of another architecture.
     layer_names = {_mask_numbers(key) for key in model.state_dict()}
     lacks_all_weights = set(dict(model.named_parameters())) <= missing
     misplaced = []
@@ -716,7 +788,7 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
 
 
 def _mask_numbers(key: str) -> str:
-    """Return the name of a weight without the number of its layer."""
+    """Replace the numbers in the name of a weight by 0, so that all layers have equal names."""
     return re.sub(r"\d+", "0", key)
 
 
@@ -725,10 +797,11 @@ def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
 
     Args:
         unexpected: Names in the checkpoint that the model does not have.
-        missing: Names that the checkpoint lacks.
+        missing: Names of the model that the checkpoint does not have.
 
     Returns:
-        The prefix without which the unexpected names include all missing ones; "" if there is none.
+        A prefix whose removal from the unexpected names gives all missing ones. Empty if there
+        is none.
     """
     # If no weight is missing, the names are not the problem.
     if not missing:
@@ -736,7 +809,7 @@ def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
     names = sorted(unexpected)
     if not names:
         return ""
-    # All names share the prefix, so that one of them has all candidates. A prefix ends at a dot.
+    # A prefix ends with a dot. As all names begin with it, any of them has all candidates.
     parts = names[0].split(".")
     for n_parts in range(1, len(parts)):
         prefix = ".".join(parts[:n_parts]) + "."
@@ -745,8 +818,16 @@ def _find_prefix(unexpected: Iterable[str], missing: set[str]) -> str:
     return ""
 
 
-def own_code(error: Exception, name: str) -> ValueError | None:
-    """Return the error of a model that needs its own Python code; None for others."""
+def make_own_code_error(error: Exception, name: str) -> ValueError | None:
+    """Return a clearer error if transformers failed because a model needs its own Python code.
+
+    Args:
+        error: The error of transformers.
+        name: Folder or hub id of the model.
+
+    Returns:
+        The new error. None if the error has another cause.
+    """
     if not any(words in str(error) for words in _CODE_ERRORS):
         return None
     return ValueError(
@@ -757,13 +838,16 @@ def own_code(error: Exception, name: str) -> ValueError | None:
 
 
 def check_device(device: Any) -> torch.device | str:
-    """Check that this machine has a device.
+    """Check that this machine has a device, by putting a tensor on it.
 
     Args:
-        device: Name of the device, such as "cuda:1", or "auto" for all GPUs.
+        device: A device of torch or its name, such as "cuda:1"; or "auto" for all GPUs.
+
+    Returns:
+        The device; "auto" unchanged.
 
     Raises:
-        OptionError: If no tensor can be put on it.
+        OptionError: If no tensor can be put on the device.
     """
     if device == "auto":
         return "auto"
@@ -777,19 +861,19 @@ def check_device(device: Any) -> torch.device | str:
         ) from error
 
 
-def _explain(error: Exception, kind: str, name: str, revision: str | None) -> ValueError:
-    """Return the error of a model that cannot be opened, with the reason and what can be done.
+def _make_opening_error(error: Exception, kind: str, name: str, revision: str | None) -> ValueError:
+    """Return the error for a model that transformers cannot open, with the reason and advice.
 
     Args:
         error: The error of transformers.
-        kind: What the model should be.
+        kind: Expected kind of model, such as "sequence classifier".
         name: A folder or a hub id.
         revision: A branch, tag or commit of the hub repository.
     """
-    needs_code = own_code(error, name)
-    if needs_code is not None:
-        return needs_code
-    # The configuration may be what cannot be read.
+    own_code_error = make_own_code_error(error, name)
+    if own_code_error is not None:
+        return own_code_error
+    # The configuration may be unreadable, too.
     config = None
     architectures: list[str] = []
     with contextlib.suppress(Exception):
@@ -804,7 +888,7 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
             f"{other_input} and no text: audit its stored predictions, with `predictions`.",
             option="predictions",
         )
-    # A model of texts and pictures, for example, has no head for the task.
+    # transformers has no head of this kind for a model of texts and pictures, for example.
     if architectures and _UNKNOWN_TASK in str(error):
         return ValueError(
             f"Expected {name} to be a {kind}, but it is {architectures[0]}, of which transformers "
@@ -818,7 +902,7 @@ def _explain(error: Exception, kind: str, name: str, revision: str | None) -> Va
             "named by the address of the server."
         )
     if isinstance(error, OSError) and config is not None:
-        # Weights in another format, such as ONNX, or none at all.
+        # The folder has weights in another format, such as ONNX, or no weights.
         return ValueError(
             f"Expected the weights of a {kind} in {name}, but transformers finds none "
             f"({get_first_line(error)}): {OBJECT_ADVICE}."

@@ -30,9 +30,13 @@ from rightreasons.models.fingerprints import (
     fingerprint_texts,
     fingerprint_tokenizer,
 )
-from rightreasons.models.language.continuations import LanguageModel, Tokens, tokenize_continuations
+from rightreasons.models.language.continuations import (
+    LanguageModel,
+    TokenizedItem,
+    tokenize_continuations,
+)
 from rightreasons.models.language.generation import (
-    find_generation_way,
+    find_generation_strategy,
     generate_tokens,
     get_noise_key,
     list_end_tokens,
@@ -51,7 +55,7 @@ from rightreasons.models.protocol import (
 )
 from rightreasons.models.running import run_model
 from rightreasons.models.runs.columns import Column, Columns
-from rightreasons.models.trial import Way, check_tokens
+from rightreasons.models.trial import BatchingStrategy, check_tokens
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,35 +68,35 @@ _NO_BOUND = 1 << 30
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Prompts:
-    """The prompts of the requests that answers can be generated to.
+    """The tokenized prompts of the requests that answers can be generated to.
 
     Attributes:
-        positions: Positions of these requests among all.
+        request_indices: Index of the request of each prompt.
         tokens: Tokens of each prompt, truncated at its beginning.
         n_tokens: Number of tokens of each prompt before it was truncated.
-        failures: Position of any other request -> why it cannot be asked.
+        failures: Index of any other request -> the reason why it cannot be tokenized.
     """
 
-    positions: list[int]
+    request_indices: list[int]
     tokens: list[list[int]]
     n_tokens: list[int]
     failures: Mapping[int, str]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) number of tokens of each prompt."""
+        """(n,) number of tokens of each truncated prompt."""
         return np.array(list(map(len, self.tokens)))
 
 
 class LocalEngine:
-    """A language model of transformers that answers requests.
+    """A language model of transformers in this process that answers requests.
 
     Args:
         scorer: From `load_causal` or `load_language_model`.
-        thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto"
-            (default) and a number of tokens leave it to the template.
-        max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it. If
-            None, what suits the device.
+        thinking: "on" or "off" if the chat template has an option for it; "auto" (default) for the
+            default of the template; or the maximum number of tokens of thinking, such as "2048".
+        max_tokens: Maximum number of tokens per padded batch of likelihoods; a single item may
+            exceed it. If None, it depends on the device.
 
     Attributes:
         abilities: Abilities of the model.
@@ -104,11 +108,18 @@ class LocalEngine:
     def __init__(
         self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int | None = None
     ) -> None:
+        """Read the option of thinking, and find the chat template. The model is not used yet.
+
+        Args:
+            scorer: The model with its tokenizer.
+            thinking: "on", "off", "auto", or a maximum number of tokens, such as "2048".
+            max_tokens: Maximum number of tokens per batch of likelihoods, or None.
+        """
         self.scorer = scorer
         self.name = scorer.name
         self.model = scorer.model
         self.tokenizer = scorer.tokenizer
-        self.abilities: frozenset[Ability] = scorer.ASKED
+        self.abilities: frozenset[Ability] = scorer.ABILITIES
         # None leaves it to the chat template.
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._n_thinking_tokens = int(thinking) if thinking.isdecimal() else 0
@@ -122,7 +133,7 @@ class LocalEngine:
     def fingerprint(self) -> str:
         """Digest of the weights, the tokenizer, the chat template and the option of thinking."""
         thinking = "" if self._thinking is None else str(self._thinking)
-        # A template decides what the model reads, as much as its weights decide what it answers.
+        # Answers depend on the template as well as on the weights.
         parts = [
             fingerprint_model(self.model),
             fingerprint_tokenizer(self.tokenizer),
@@ -133,12 +144,13 @@ class LocalEngine:
 
     @functools.cached_property
     def thinks(self) -> bool:
-        """Whether the model thinks before it answers a conversation.
+        """Whether the model thinks before it answers a conversation, by its chat template.
 
-        Its chat template begins a thought, or has the option `enable_thinking`, which is not off.
+        It thinks if the template begins a thought, or has the option `enable_thinking` and thinking
+        is not turned off.
 
         Raises:
-            OptionError: If thinking is off, but the template begins a thought all the same.
+            OptionError: If thinking is turned off, but the template begins a thought nevertheless.
         """
         if not self.has_template:
             return False
@@ -165,7 +177,11 @@ class LocalEngine:
         return min((self._n_thinking_tokens or LONG) + BRIEF, max_budget)
 
     def render(self, prompt: str | Sequence[Message]) -> str:
-        """Return the text that the model reads, with its chat template applied.
+        """Return the text that the model reads for a prompt.
+
+        Args:
+            prompt: A text, which is returned unchanged; or the turns of a conversation, to which
+                the chat template of the model is applied.
 
         Raises:
             ValueError: If there is no chat template, or it refuses the turns.
@@ -177,7 +193,7 @@ class LocalEngine:
                 f"Expected a model with a chat template, but {self.name} has none. Pass the "
                 "prompt as text instead of a chat."
             )
-        # A turn of the assistant is the beginning of its answer.
+        # If the last turn is that of the assistant, the model continues it.
         is_continued = prompt[-1]["role"] == "assistant"
         options = {}
         if self._thinking is not None:
@@ -191,7 +207,7 @@ class LocalEngine:
                 **options,
             )
         except Exception as error:
-            # Templates are programs of others, and fail in their own ways.
+            # Templates are programs of their authors, and raise errors of any type.
             roles = ", ".join(turn["role"] for turn in prompt)
             raise ValueError(
                 f"Expected a chat template that accepts the turns {roles}, but the template of "
@@ -202,29 +218,38 @@ class LocalEngine:
     def likelihoods(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
-        A request fails if a continuation has no tokens, or more than the model reads, or if a score
+        A request fails if a continuation has no tokens or is too long for the model, or if a score
         is not finite.
+
+        Args:
+            requests: N requests with continuations.
+            **options: Options of `HowToKeep`.
 
         Raises:
             ValueError: If every request fails.
         """
         reasons: dict[int, str] = {}
-        items = self.tokens(requests, failures=reasons)
+        items = self.tokenize(requests, failures=reasons)
         return self._score(requests, items, reasons, kind="answers by likelihood", **options)
 
     def next_words(self, requests: Sequence[Request], **options: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation.
 
-        Requests fail as with `likelihoods`.
+        A request fails if a continuation has no tokens or is too long for the model, or if a score
+        is not finite.
+
+        Args:
+            requests: N requests with continuations.
+            **options: Options of `HowToKeep`.
 
         Raises:
             ValueError: If two continuations of a request begin with the same token, or every
                 request fails.
         """
         reasons: dict[int, str] = {}
-        items = self.tokens(requests, failures=reasons)
-        # The same requests, with each continuation cut to its first token.
-        short_items: list[list[Tokens]] = []
+        items = self.tokenize(requests, failures=reasons)
+        # The same requests, with each continuation reduced to its first token.
+        short_items: list[list[TokenizedItem]] = []
         for request, request_items in zip(requests, items, strict=True):
             # Continuations with the same first token would have the same score.
             self._check_first_tokens(request, request_items)
@@ -237,28 +262,29 @@ class LocalEngine:
             requests, short_items, reasons, kind="answers by their first token", **options
         )
 
-    def _check_first_tokens(self, request: Request, items: Sequence[Tokens]) -> None:
+    def _check_first_tokens(self, request: Request, items: Sequence[TokenizedItem]) -> None:
         """Check that different continuations of a request begin with different tokens.
 
         Args:
             request: The request.
-            items: Its tokens. Several if its prompt is truncated differently for its continuations.
+            items: Its continuations as tokens. There are several items if the prompt is truncated
+                to different lengths for the continuations.
 
         Raises:
             ValueError: If two continuations begin with the same token.
         """
         text_by_token: dict[int, str] = {}
         for item in items:
-            for position, choice in zip(item.places, item.choices, strict=True):
-                token = choice[0]
-                text = request.continuations[position]
-                # The text of the first continuation that begins with the token.
-                earlier_text = text_by_token.setdefault(token, text)
+            for choice_index, choice in zip(item.choice_indices, item.choices, strict=True):
+                first_token = choice[0]
+                text = request.continuations[choice_index]
+                # Text of the first continuation that begins with the token.
+                earlier_text = text_by_token.setdefault(first_token, text)
                 if text != earlier_text:
                     raise ValueError(
                         "Expected answers with different first tokens for scoring by the next "
                         f"word, but {earlier_text.strip()!r} and {text.strip()!r} both begin with "
-                        f"{self.tokenizer.decode([token])!r}. Use other words, or set `scoring` "
+                        f"{self.tokenizer.decode([first_token])!r}. Use other words, or set `scoring` "
                         "to 'sum'."
                     )
 
@@ -271,24 +297,26 @@ class LocalEngine:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return generated answers to each request.
+        """Generate answers to each request.
 
-        Samples depend on (seed, name of the request, number of the answer) and the model alone: not
-        on the other requests, nor on their order. The model's own settings of generation, such as
-        penalties, are not used. A request fails if its prompt cannot be asked, such as an empty one
-        of a model without a start token.
+        A sampled answer depends on the seed, the name of its request, its number, and the model
+        only; neither the other requests nor their order affect it. Settings of generation that the
+        model brings, such as penalties, are not used. A request fails if its prompt cannot be
+        tokenized, such as an empty prompt for a model without a start token.
 
         Args:
             requests: The requests.
-            options: How they are generated, or the fields of `Generation` by keyword.
+            options: Options of the generation. Its fields can be given as keywords instead.
             progress: Whether to show a progress bar.
-            out: A folder for the results; a killed run resumes.
+            out: A folder for the results, from which an interrupted run resumes.
 
         Raises:
-            ValueError: If a number is out of range, every request fails, or the model does.
+            ValueError: If an option is out of range, every request fails, or the model fails.
         """
-        # What the model reads besides the new tokens is left to the prompt.
-        max_length = self.scorer.room(self.scorer.max_length, options.max_new_tokens + 1)
+        # The prompt gets the length that the new tokens leave.
+        max_length = self.scorer.get_max_prompt_length(
+            self.scorer.max_length, options.max_new_tokens + 1
+        )
         if max_length < 1:
             raise OptionError(
                 f"Expected `max_new_tokens` below {self.scorer.max_length}, the length limit of "
@@ -296,29 +324,28 @@ class LocalEngine:
                 option="max_new_tokens",
             )
         prompts = self._tokenize_prompts(requests, max_length)
-        way = find_generation_way(self.scorer, int(prompts.lengths.max()), max_length)
+        strategy = find_generation_strategy(self.scorer, int(prompts.lengths.max()), max_length)
         names = []
-        for position in prompts.positions:
+        for request_index in prompts.request_indices:
             for number in range(options.n):
-                names.append(f"{requests[position].name}#{number}")
-        columns = self._generate_rows(prompts, names, options, way, progress=progress, out=out)
+                names.append(f"{requests[request_index].name}#{number}")
+        columns = self._generate_rows(prompts, names, options, strategy, progress=progress, out=out)
 
-        # Requests that cannot be asked keep an empty list. The others have `options.n` adjacent
-        # rows each.
+        # Requests that failed keep an empty list. Each other one has `options.n` adjacent rows.
         replies: list[list[Reply]] = [[] for _ in requests]
         rows = iter(columns.ragged("tokens"))
-        for position, n_tokens in zip(prompts.positions, prompts.n_tokens, strict=True):
-            begins_thought = self._begins_thought(requests[position], options)
+        for request_index, n_tokens in zip(prompts.request_indices, prompts.n_tokens, strict=True):
+            begins_thought = self._begins_thought(requests[request_index], options)
             for row in itertools.islice(rows, options.n):
                 reply = self._parse_reply(
                     row.astype(np.int64), n_tokens, options, begins_thought=begins_thought
                 )
-                replies[position].append(reply)
+                replies[request_index].append(reply)
         return Answers(
             replies,
             _name_failures(requests, prompts.failures),
             truncated=int((np.array(prompts.n_tokens) > max_length).sum()),
-            way=str(way),
+            way=str(strategy),
         )
 
     def _tokenize_prompts(self, requests: Sequence[Request], max_length: int) -> _Prompts:
@@ -326,73 +353,71 @@ class LocalEngine:
 
         Args:
             requests: The requests.
-            max_length: Maximum tokens of a prompt.
+            max_length: Maximum number of tokens of a prompt.
 
         Raises:
-            ValueError: If no request can be asked, or a token is unknown to the model.
+            ValueError: If no prompt can be tokenized, or a token is unknown to the model.
         """
-        # Prompts are tokenized together with a continuation. Any one will do, as only the tokens
-        # before it are used.
+        # Prompts can only be tokenized together with a continuation. Any text will do, because its
+        # tokens are not used.
         continued = [Request(request.name, request.prompt, (" a",)) for request in requests]
         reasons: dict[int, str] = {}
-        items = self.tokens(continued, max_length=_NO_BOUND, failures=reasons)
-        positions = []
+        items = self.tokenize(continued, max_length=_NO_BOUND, failures=reasons)
+        request_indices = []
         prompts = []
         n_tokens = []
-        for position, request_items in enumerate(items):
-            if position in reasons:
+        for request_index, request_items in enumerate(items):
+            if request_index in reasons:
                 continue
             prompt = request_items[0].prompt
-            positions.append(position)
-            # The end of a prompt matters more: it says what to write.
+            request_indices.append(request_index)
+            # The end of a prompt is kept, because it says what to write.
             prompts.append(prompt[-max_length:])
             n_tokens.append(len(prompt))
         check_tokens(self.model, self.name, max(map(max, prompts)))
-        return _Prompts(positions, prompts, n_tokens, reasons)
+        return _Prompts(request_indices, prompts, n_tokens, reasons)
 
     def _generate_rows(
         self,
         prompts: _Prompts,
         names: Sequence[str],
         options: Generation,
-        way: Way,
+        strategy: BatchingStrategy,
         *,
         progress: bool,
         out: str | os.PathLike[str] | None,
     ) -> Columns:
-        """Generate `options.n` answers after each prompt, in a run that resumes.
-
-        Each answer is an item of the run.
+        """Generate `options.n` answers to each prompt, in a run that can be resumed.
 
         Args:
             prompts: P prompts as tokens.
-            names: P * n names of the answers, such as "item 7#0"; the answers to a prompt are
+            names: P * n names of the answers, such as "item 7#0". The n answers to a prompt are
                 adjacent.
             options: How answers are generated.
-            way: How prompts are batched, from `find_generation_way`.
+            strategy: How prompts are batched, from `find_generation_strategy`.
             progress: Whether to show a progress bar.
-            out: Folder of the results. None keeps them in memory.
+            out: Folder of the results. If None, they are not stored.
 
         Returns:
             The column `tokens`, with P * n rows of new tokens.
         """
-        # The prompt of each answer. A batch may hold only some of the answers to a prompt.
         lengths = prompts.lengths
-        owners = np.repeat(np.arange(len(lengths)), options.n)
+        # Index of the prompt of each answer.
+        prompt_by_answer = np.repeat(np.arange(len(lengths)), options.n)
 
         @torch.inference_mode()
         def compute(batch: NDArray[np.int64]) -> dict[str, Column]:
             batch_prompts = []
             keys = []
-            for position in batch:
-                batch_prompts.append(prompts.tokens[owners[position]])
-                # By name, so that an answer does not depend on its batch.
-                keys.append(get_noise_key(options.seed, names[position]))
+            for answer_index in batch:
+                batch_prompts.append(prompts.tokens[prompt_by_answer[answer_index]])
+                # The noise depends on the name, so that an answer does not depend on its batch.
+                keys.append(get_noise_key(options.seed, names[answer_index]))
             rows = generate_tokens(self.scorer, batch_prompts, options, keys)
             return {"tokens": Ragged.of(np.concatenate(rows), list(map(len, rows)))}
 
         def digest_inputs() -> dict[str, Any]:
-            # More answers per request leave those with smaller numbers as they are.
+            # The number of answers is left out, because more answers do not change the first ones.
             settings = dict(options.to_dict())
             settings.pop("n")
             columns = {"tokens": np.concatenate(prompts.tokens), "lengths": lengths}
@@ -402,11 +427,11 @@ class LocalEngine:
                 "options": settings,
             }
 
-        answer_lengths = lengths[owners] + options.max_new_tokens
+        answer_lengths = lengths[prompt_by_answer] + options.max_new_tokens
         return run_model(
             self.model,
             compute,
-            make_generation_batches(self.model, way, answer_lengths),
+            make_generation_batches(self.model, strategy, answer_lengths),
             kind="generated answers",
             inputs=digest_inputs,
             lengths=answer_lengths,
@@ -415,13 +440,17 @@ class LocalEngine:
         )
 
     def _begins_thought(self, request: Request, options: Generation) -> bool:
-        """Return whether the prompt of a request ends with a tag that opens a thought.
+        """Return whether the prompt of a request ends with a tag that opens a thought ("<think>").
 
-        Some chat templates end in "<think>", so that the answer begins inside a thought.
+        Some chat templates end in this tag, so that the answer begins inside a thought.
+
+        Args:
+            request: The request.
+            options: Options of the generation, of which the thinking tags are used.
         """
         prompt = self.render(request.prompt).rstrip()
-        # Each mark has the closing tag that it needs, if it opens a thought.
         for mark, closing_tag in find_thinking_marks(prompt, options.tags):
+            # Only a tag that opens a thought has a closing tag.
             if closing_tag and mark.end() == len(prompt):
                 return True
         return False
@@ -433,15 +462,15 @@ class LocalEngine:
 
         Args:
             row: The new tokens.
-            n_prompt: Number of tokens of the prompt.
-            options: How they were generated.
-            begins_thought: Whether the prompt ends in an open thought.
+            n_prompt: Number of tokens of the prompt, for the usage of the reply.
+            options: How the tokens were generated.
+            begins_thought: Whether the prompt ends inside a thought.
         """
         # Some tokenizers have an empty special token, which would match everywhere.
         special_tokens = list(filter(None, self.tokenizer.all_special_tokens))
         text = self.tokenizer.decode(row, skip_special_tokens=False)
-        # The tags of thinking may be special tokens themselves. Then special tokens are removed
-        # after the reply has been parsed, and otherwise before.
+        # Thinking tags may be special tokens, and must not be removed before the reply is parsed.
+        # In that case, special tokens are removed afterwards.
         marks = find_thinking_marks(text, options.tags)
         tags = "\n".join(mark[0] for mark, _ in marks)
         has_special_tags = any(token in tags for token in special_tokens)
@@ -450,7 +479,7 @@ class LocalEngine:
 
         answer = _cut_at_stop(text, options.stop)
         has_stopped = answer != text
-        # An answer of the maximum length is complete only if its last token is one that ends it.
+        # An answer of the maximum length is complete only if it ends with an end token.
         is_short = len(row) < options.max_new_tokens
         is_complete = is_short or int(row[-1]) in list_end_tokens(self.scorer)
         reply = Reply.parse(
@@ -469,26 +498,27 @@ class LocalEngine:
             thinking=pattern.sub("", reply.thinking),
         )
 
-    def tokens(
+    def tokenize(
         self,
         requests: Sequence[Request],
         *,
         max_length: int | None = None,
         failures: dict[int, str] | None = None,
-    ) -> list[list[Tokens]]:
+    ) -> list[list[TokenizedItem]]:
         """Tokenize requests, whose prompts are either all conversations or all plain texts.
 
         Args:
             requests: N requests.
-            max_length: Maximum tokens of each; None takes what the model reads.
-            failures: A dictionary to which position -> reason is added for each request that cannot
-                be asked. If None, the first such request is an error.
+            max_length: Maximum number of tokens of a prompt with a continuation. If None, the
+                maximum of the model.
+            failures: Dictionary to which index -> reason is added for each request that cannot be
+                tokenized. If None, the first such request raises an error.
 
         Returns:
-            N lists: one `Tokens`, or several if a prompt is truncated differently for its
-            continuations; none for a request that cannot be asked.
+            N lists. A list has one `TokenizedItem`; several if a prompt is truncated to different
+            lengths for its continuations; none if the request cannot be tokenized.
         """
-        # The chat template has put all special tokens into the text of a conversation.
+        # A chat template writes all special tokens into the text of a conversation.
         is_chat = any(not isinstance(request.prompt, str) for request in requests)
         return tokenize_continuations(
             self.scorer,
@@ -503,7 +533,7 @@ class LocalEngine:
     def _score(
         self,
         requests: Sequence[Request],
-        items: Sequence[Sequence[Tokens]],
+        items: Sequence[Sequence[TokenizedItem]],
         reasons: Mapping[int, str],
         **options: Any,
     ) -> Likelihoods:
@@ -511,30 +541,29 @@ class LocalEngine:
 
         Args:
             requests: N requests.
-            items: N lists of their tokens, which are empty for requests that failed.
-            reasons: Position of such a request -> the reason.
+            items: N lists of their prompts and continuations as tokens; empty for requests that
+                failed.
+            reasons: Index of a request that failed -> the reason.
             **options: Options of `score_continuations`.
 
         Returns:
             N rows of log-likelihoods, NaN for requests that failed.
         """
-        # A request is several items if it has many continuations, or if its prompt is truncated
-        # differently for them.
-        all_items: list[Tokens] = []
+        # A request with many continuations becomes several items.
+        all_items: list[TokenizedItem] = []
         request_by_item: list[int] = []
-        for position, request_items in enumerate(items):
+        for request_index, request_items in enumerate(items):
             for item in request_items:
                 split_items = split_choices(item, self.scorer.max_length)
                 all_items += split_items
-                request_by_item += [position] * len(split_items)
+                request_by_item += [request_index] * len(split_items)
         self._check_items(all_items)
-        columns, way = score_continuations(
+        columns, strategy = score_continuations(
             self.scorer, all_items, max_tokens=self._max_tokens, fail_fast=False, **options
         )
         # A request fails if one of its items does.
-        owners = np.array(request_by_item, dtype=np.int64)
-        _, reasons_of_scores = columns.find_complete(owners)
-        failed = {**reasons_of_scores, **reasons}
+        _, new_reasons = columns.find_complete(np.array(request_by_item, dtype=np.int64))
+        all_reasons = {**new_reasons, **reasons}
 
         # The continuations of request i are offsets[i]:offsets[i + 1] of the flat arrays.
         counts = [len(request.continuations) for request in requests]
@@ -544,9 +573,9 @@ class LocalEngine:
         scored_rows = zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True)
         row_by_item = dict(scored_rows)
         for index, item in enumerate(all_items):
-            positions = offsets[request_by_item[index]] + np.array(item.places)
+            positions = offsets[request_by_item[index]] + np.array(item.choice_indices)
             lengths[positions] = list(map(len, item.choices))
-            # An item that failed has no row.
+            # An item that failed has no row, so that its values stay NaN.
             if index in row_by_item:
                 values[positions] = row_by_item[index]
         n_truncated = 0
@@ -555,12 +584,12 @@ class LocalEngine:
         return Likelihoods(
             values=Ragged.of(values, counts),
             lengths=Ragged.of(lengths, counts),
-            failures=_name_failures(requests, failed),
+            failures=_name_failures(requests, all_reasons),
             truncated=n_truncated,
-            way=way,
+            way=strategy,
         )
 
-    def _check_items(self, items: Sequence[Tokens]) -> None:
+    def _check_items(self, items: Sequence[TokenizedItem]) -> None:
         """Check that the model knows all tokens of items."""
         largest = 0
         for item in items:
@@ -569,17 +598,27 @@ class LocalEngine:
 
 
 def _name_failures(
-    requests: Sequence[Request], reason_by_position: Mapping[int, str]
+    requests: Sequence[Request], reason_by_index: Mapping[int, str]
 ) -> dict[str, str]:
-    """Return the reasons why requests failed by their names, in the order of the requests."""
+    """Return why requests failed, by their names, in the order of the requests.
+
+    Args:
+        requests: All requests.
+        reason_by_index: Index of a request that failed -> the reason.
+    """
     failures = {}
-    for position in sorted(reason_by_position):
-        failures[requests[position].name] = reason_by_position[position]
+    for index in sorted(reason_by_index):
+        failures[requests[index].name] = reason_by_index[index]
     return failures
 
 
 def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> str:
-    """Return a text up to the first of some stop texts."""
+    """Return the part of a text before the first of some stop texts.
+
+    Example:
+        >>> _cut_at_stop("Paris. Question: 2", ["Question:", "2"])
+        'Paris. '
+    """
     end = len(text)
     for stop in stop_texts:
         position = text.find(stop)

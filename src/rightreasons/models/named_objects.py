@@ -1,4 +1,4 @@
-"""Models that a Python file defines, named as "module.py:function".
+"""Models that are defined in a Python file, by names such as "module.py:function".
 
 `load_object` runs the file. The user names it for that purpose, as `python module.py` does; no
 pickle is opened, and no code of a model folder is run.
@@ -21,7 +21,7 @@ _MARK = ".py:"
 
 
 def is_object_name(model: object) -> bool:
-    """Return whether a model is named as an object of a Python file.
+    """Return whether a model is the name of an object in a Python file, such as "model.py:predict".
 
     Example:
         >>> is_object_name("my_model.py:predict"), is_object_name("org/my_model")
@@ -34,11 +34,11 @@ def load_object(name: str | os.PathLike[str]) -> Any:
     """Run a Python file, and return an object that it defines.
 
     Args:
-        name: "path/to/module.py:name". The module may import its neighbors.
+        name: "path/to/module.py:name". The module may import modules of the same folder.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file fails, or does not define the object.
+        ValueError: If the file raises an error, or does not define the object.
     """
     path_text, _, attribute = os.fspath(name).rpartition(":")
     path = Path(path_text).expanduser()
@@ -60,10 +60,10 @@ def _run_file(path: Path) -> ModuleType:
     """Run a Python file as a module, once per process, and return the module.
 
     Raises:
-        ValueError: If the file cannot be imported, or fails.
+        ValueError: If the file cannot be imported, or raises an error.
     """
     resolved = path.resolve()
-    # With a digest of the path, files of one name in two folders are two modules.
+    # The digest of the path distinguishes files of the same name in different folders.
     digest = hashlib.blake2b(str(resolved).encode(), digest_size=8).hexdigest()
     module_name = f"{path.stem}_{digest}"
     if module_name in sys.modules:
@@ -72,9 +72,9 @@ def _run_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ValueError(f"Expected a Python file, but {path} cannot be imported.")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses of the file look their module up while it runs.
+    # Dataclasses in the file look up their module while the file runs.
     sys.modules[module_name] = module
-    # As with `python module.py`, the file may import its neighbors.
+    # As with `python module.py`, the file may import modules of its folder.
     folder = str(resolved.parent)
     sys.path.insert(0, folder)
     try:

@@ -1,7 +1,7 @@
 """A scorer made of a prompt and a language model, for items of classification and multiple choice.
 
-`Prompted` puts items into words by `Rendering`, asks an engine, and turns likelihoods or generated
-answers into scores. Generated answers are read by `ReplyReader`.
+`Prompted` makes requests from items by `Rendering`, sends them to an engine, and turns likelihoods
+or generated answers into scores. `ReplyReader` finds the answer in a generated reply.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from rightreasons.models.prompts import (
     Examples,
     Item,
     Rendering,
+    find_wordless_items,
     make_items,
-    wordless,
 )
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.replies.answers import Reading
@@ -57,10 +57,10 @@ SCORINGS_BY_ABILITY: Mapping[Ability, tuple[str, ...]] = {
     "next_words": ("next_words",),
     "text": ("generated",),
 }
-"""Ability of an engine -> the scorings that it is enough for."""
+"""Ability of an engine -> the scorings that it makes possible."""
 
 TEXT_FINISHES = ("stop", "length", "thinking")
-"""Ends of replies that are texts. A refusal has no answer that could be read in another way."""
+"""Reasons why a reply ended that leave a text. A refusal, for example, has no answer to read."""
 
 MAX_QUOTED = 80
 """Characters of an unread answer that its reason quotes."""
@@ -71,13 +71,13 @@ _PROMPT_FIELDS = ("system", "shots", "pattern", "samples", "thinking")
 
 @dataclasses.dataclass
 class _Scored:
-    """Scores of items before they are laid out.
+    """Scores of items, in the form of the engine's answers.
 
     Attributes:
         rows: N rows of scores, one value per answer.
-        failures: Item -> why it has no score.
+        failures: Id of an item -> why it has no score.
         n_truncated: Number of items whose text was truncated.
-        way: How the scores came about, in words.
+        way: Description of how the scores were computed.
     """
 
     rows: list[NDArray[np.float64]]
@@ -89,44 +89,46 @@ class _Scored:
 class Prompted:
     r"""A `Scorer` that asks a language model through a prompt.
 
-    With l(a | x) the log-likelihood of the answer a, summed over its tokens, after what is asked
-    about x, the scores of the answers are
+    With l(a | x) the log-likelihood of the answer a after the prompt of the item x, summed over the
+    tokens of a, the scores of the answers are
 
         sum            l(a | x)
         mean           l(a | x) / number of tokens of a
-        unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al.
-        2021, PMI_DC) next_words     the log-probability of the first token of a
-        generated      log of the share of generated answers that give a
+        unconditional  l(a | x) - l(a | x0), with x0 the prefix of the answer only (PMI_DC of
+                       Holtzman et al. 2021)
+        next_words     log-probability of the first token of a
+        generated      log of the share of generated answers that are a
 
-    An answer is its own words, or with `style` its letter or number. The softmax over an item's
-    answers is its confidence. Of one generated answer it is 1: an answer alone has no confidence.
-    An item without a readable generated answer has no score; `Scores.failures` names it, and
-    `Scores.way` states the rate.
+    An answer is written in words or, depending on `style`, as a letter or number. The softmax over
+    the answers of an item is the confidence. With one generated answer per item the confidence is
+    always 1, and has no meaning. An item without a readable generated answer has no score;
+    `Scores.failures` names it, and `Scores.way` states the rate.
 
     Args:
-        prompt: How items are asked.
+        prompt: How items are rendered, and how answers are scored.
         engine: The model.
         label_names: Names of the K classes. None for a scorer of choices.
-        examples: Labeled items for few-shot examples, which `prompt.shots` asks for.
-        seed: Seed of few-shot examples and drawn answers.
+        examples: Labeled items from which few-shot examples are sampled if `prompt.shots` is not 0.
+        seed: Seed of few-shot examples and sampled answers.
 
     Attributes:
-        abilities: What the engine can do.
-        joint: Whether the choices of an item are in what is asked.
-        answers_once: Whether an item has one generated answer, and so no confidence.
+        abilities: Abilities of the engine.
+        joint: Whether the question lists all choices, so that the model sees them together.
+        answers_once: Whether an item has a single generated answer, and thus no confidence.
         n_parameters: Number of parameters of the model. None if it is not in this process.
-        failures: Item -> why it has no score, of all items that were asked so far.
-        replies: Item -> what the model wrote, of the same items.
-        unserved: Those of these items whose request failed, was filtered, or was refused: they have
-            no answer of the model.
-        assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its
-            item without a score.
+        failures: Id of an item -> why it has no score, for all items so far.
+        replies: Id of an item -> the replies of the model, for all items so far.
+        unserved: Ids of the items whose request failed, was filtered or was refused, so that the
+            model gave no answer.
+        assumed: What a reply that cannot be read counts as, "right" or "wrong". Empty if such items
+            have no score.
         logged_arms: Answers to changed versions of the items, if a log replaces the model; None
             otherwise.
 
     Raises:
-        ValueError: If the model has no chat template although one is asked for, or cannot do what
-            the scoring needs, the template or the label words do not fit, or there are no examples.
+        ValueError: If `prompt.chat` is "on" but the model has no chat template, the engine does not
+            support the scoring, the template or the label words do not fit, or there are no
+            examples for `prompt.shots`.
 
     References:
         Holtzman et al. (2021), "Surface Form Competition", EMNLP.
@@ -141,6 +143,19 @@ class Prompted:
         examples: Examples | None = None,
         seed: int = 0,
     ) -> None:
+        """Check the options, and choose how items are rendered. No item is scored yet.
+
+        Args:
+            prompt: How items are rendered, and how answers are scored.
+            engine: The model.
+            label_names: Names of the K classes. None for a scorer of choices.
+            examples: Labeled items for few-shot examples, or None.
+            seed: Seed of few-shot examples and sampled answers.
+
+        Raises:
+            ValueError: If few-shot examples are requested but there are none, or an option does not
+                fit the model or the labels.
+        """
         _check_label_names(label_names)
         self.prompt = prompt
         self.engine = engine
@@ -153,7 +168,7 @@ class Prompted:
                 f"Expected a labeled training split for {prompt.shots} few-shot examples, but there "
                 "is none."
             )
-        self.rendering = _settle_rendering(prompt, engine, self.label_names)
+        self.rendering = _make_rendering(prompt, engine, self.label_names)
         self.abilities = engine.abilities
         self.joint = self.rendering.joint
         is_generated = self.rendering.scoring == "generated"
@@ -179,27 +194,27 @@ class Prompted:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the engine, the settled prompt, the examples and the seed."""
+        """Digest of the engine, the rendered prompt, the few-shot examples and the seed."""
         return self._digest(self.prompt)
 
     @functools.cached_property
     def request_fingerprint(self) -> str:
-        """A digest of what is asked: answers that are read in another way are not new ones."""
+        """Digest of the requests, without the options that only change how replies are read."""
         return self._digest(self.prompt.replace(pattern=None, repair="auto"))
 
     def _digest(self, prompt: Prompt) -> str:
-        """Return a digest of everything that scores depend on.
+        """Return a digest of everything that the scores of items depend on.
 
         Args:
-            prompt: The options of the prompt that count. They are `self.prompt`, perhaps without
-                those that only decide how answers are read.
+            prompt: The options of the prompt that are part of the digest: `self.prompt`, or a copy
+                without the options that only change how replies are read.
         """
         rendering = self.rendering
         example_values = []
         if self.prompt.shots and self.examples:
             for item in self.examples.items:
                 example_values.append((item.id, dict(item.fields), item.label))
-        # Earlier runs are found by this digest, whose parts keep their order.
+        # The order must not change, because stored runs are found by this digest.
         parts = [
             self.engine.fingerprint,
             prompt.to_dict(),
@@ -221,10 +236,11 @@ class Prompted:
         """Describe the prompt and the answers so far, for a report.
 
         Returns:
-            The settled options of the prompt by name, `label_words`, `form`; `example`, the first
-            item as the model read it, with its `answers`; `way`, how scores were computed;
-            `readings`, how many generated answers each layer of the reader read; and `finish`, how
-            many ended for each reason.
+            The options of the prompt by name, with every "auto" decided, and the following entries:
+            `label_words`; `form`, the form of generated answers; `example`, the first prompt that
+            the model read, and its `answers`; `way`, how scores were computed; `readings`, how many
+            generated answers each layer of the reader read; and `finish`, how many replies ended
+            for each reason.
         """
         rendering = self.rendering
         example = self._example
@@ -247,7 +263,7 @@ class Prompted:
         }
 
     def _make_placeholder(self) -> Item:
-        """Return an item that names its fields, for a prompt that was not asked yet."""
+        """Return an item like "(text)", which shows the prompt before any item has been scored."""
         fields: dict[str, Any] = {"text": "(text)", "text_pair": None}
         # Only a scorer of choices has no labels.
         if self.label_names is None:
@@ -255,17 +271,20 @@ class Prompted:
         return Item("", fields)
 
     def server(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:
-        """Return the server's trial and its costs; None if the model is in this process.
+        """Return the results of the trial of a server, and its costs.
 
         Args:
             out: Folder with the answers whose costs are returned. None for all answers of this run.
+
+        Returns:
+            A dictionary for a report; None if the model is in this process.
         """
         describe = getattr(self.engine, "describe", None)
         return None if describe is None else dict(describe(out))
 
     @functools.cached_property
     def reader(self) -> ReplyReader:
-        """The reader of generated answers."""
+        """The reader that finds the answer in a generated reply."""
         return ReplyReader(
             self.rendering,
             pattern=self.prompt.pattern,
@@ -278,14 +297,14 @@ class Prompted:
         return self.reader.find(item, reply).answer
 
     def assuming(self, assumed: str) -> Prompted:
-        """Return a scorer that repeats the answers to this one, with an assumption on unread ones.
+        """Return a scorer that repeats the replies to this one, and counts unread ones as assumed.
 
-        Two such scorers bound what the unread answers could change. Neither asks the model
-        anything.
+        The scores under the two assumptions are bounds of what the unread replies could change. The
+        model is not asked again.
 
         Args:
-            assumed: What an answer that cannot be read counts as, if the correct one is known:
-                "right" or "wrong".
+            assumed: "right" or "wrong": whether a reply that cannot be read counts as the correct
+                answer, or as an incorrect one.
         """
         scorer = copy.copy(self)
         scorer.engine = cast("Engine", ReplayedEngine(self.engine, self.replies))
@@ -294,12 +313,12 @@ class Prompted:
         scorer.failures = {}
         scorer.replies = {}
         scorer.unserved = set()
-        # The cached reader belongs to this scorer. The copy makes its own, which takes over the
-        # readings but asks no second reader.
+        # The cached reader belongs to this scorer. The copy makes another one, which has the same
+        # readings, but no second reader that would ask the model.
         scorer.__dict__.pop("reader", None)
         scorer._earlier_readings = dict(self.reader.readings)
         scorer.second_reader = None
-        # The check of the first answers has been made.
+        # The first replies have been checked already.
         scorer._is_checked = True
         return scorer
 
@@ -316,9 +335,16 @@ class Prompted:
     ) -> Scores:
         """Score the classes of N texts; see `rightreasons.models.classes.predict`.
 
+        Args:
+            texts: N texts.
+            text_pairs: N second texts for a task of pairs.
+            ids: N unique ids. If None, "0", "1", …
+            labels: (N,) gold labels, -1 if unknown. None for data without labels.
+            **storage: Options of `HowToKeep`.
+
         Raises:
-            ValueError: If this is a scorer of choices, columns differ in length, or a label is no
-                class.
+            ValueError: If this is a scorer of choices, columns differ in length, or a label is not
+                a class.
         """
         if self.label_names is None:
             raise ValueError(
@@ -349,9 +375,16 @@ class Prompted:
     ) -> Scores:
         """Score the choices of N items; see `rightreasons.models.choices.choose`.
 
+        Args:
+            prompts: N prompts, which may be empty.
+            choices: N lists of at least two strings.
+            ids: N unique ids. If None, "0", "1", …
+            labels: (N,) index of the correct choice, -1 if unknown. None for data without labels.
+            **storage: Options of `HowToKeep`.
+
         Raises:
-            ValueError: If this is a scorer of classes, columns differ in length, or a label is no
-                choice of its item.
+            ValueError: If this is a scorer of classes, columns differ in length, or a label is not
+                the index of a choice.
         """
         if self.label_names is not None:
             raise ValueError(
@@ -361,7 +394,7 @@ class Prompted:
         return self.score_items(items.items(), items.labels, **storage)
 
     def shots(self, item: Item) -> list[Item]:
-        """Return the few-shot examples of an item."""
+        """Sample the few-shot examples of an item; empty if the prompt has none."""
         if self.examples is None or not self.prompt.shots:
             return []
         return self.examples.draw(item, self.prompt.shots, seed=self.seed)
@@ -373,11 +406,12 @@ class Prompted:
 
         Args:
             items: N items.
-            gold: (N,) correct answers. None for those of the items.
+            gold: (N,) correct answers, which replace the labels of the items. None to use the
+                labels of the items.
             **storage: Options of `HowToKeep`.
 
         Returns:
-            The scores of the items that have any; the others are in `Scores.failures`.
+            The scores of the items without a failure; the others are in `Scores.failures`.
 
         Raises:
             ValueError: If every item has an answer without words, which has no likelihood.
@@ -388,16 +422,18 @@ class Prompted:
                 labeled_items.append(dataclasses.replace(item, label=label))
             items = labeled_items
         requests = [self.rendering.request(item, self.shots(item)) for item in items]
-        # The report shows the first item as the model read it.
+        # The report shows the first prompt that the model read.
         if self._example is None and requests:
             self._example = requests[0]
 
         names = [item.id for item in items]
         is_generated = self.rendering.scoring == "generated"
-        # Row of an item -> why it is not asked.
+        # Index of an item -> why the model is not asked.
         wordless_reasons: dict[int, str] = {}
         if not is_generated:
-            wordless_reasons = wordless(names, [request.continuations for request in requests])
+            wordless_reasons = find_wordless_items(
+                names, [request.continuations for request in requests]
+            )
         rows = [row for row in range(len(items)) if row not in wordless_reasons]
         if wordless_reasons and not rows:
             raise ValueError(next(iter(wordless_reasons.values())))
@@ -411,53 +447,37 @@ class Prompted:
         self.failures |= failures
         scores_by_row = {}
         for row, values in zip(rows, scored.rows, strict=True):
-            # An item may also have failed after it was asked, if its answer cannot be read.
+            # An item also fails if its generated answer cannot be read.
             if names[row] not in failures:
                 scores_by_row[row] = values
-        return self._lay_out(names, gold, scores_by_row, failures, scored)
-
-    def _lay_out(
-        self,
-        names: Sequence[str],
-        gold: NDArray[np.int64] | None,
-        scores_by_row: Mapping[int, NDArray[np.float64]],
-        failures: dict[str, str],
-        scored: _Scored,
-    ) -> Scores:
-        """Make the `Scores` of the items that have any.
-
-        Args:
-            names: N ids of all items.
-            gold: (N,) correct answers, or None.
-            scores_by_row: Position of an item -> the scores of its answers.
-            failures: Id -> reason of the other items.
-            scored: Number of truncated items, and how the scores were computed.
-        """
-        rows = list(scores_by_row)
-        logits: Any = np.empty((0, len(self.label_names or ())))
-        if rows:
-            values = list(scores_by_row.values())
-            logits = Ragged.of(np.concatenate(values), list(map(len, values))).table()
+        scored_rows = list(scores_by_row)
         return Scores(
-            ids=tuple(names[row] for row in rows),
-            logits=logits,
-            labels=None if gold is None else gold[rows],
+            ids=tuple(names[row] for row in scored_rows),
+            logits=self._join_rows(list(scores_by_row.values())),
+            labels=None if gold is None else gold[scored_rows],
             label_names=self.label_names,
             truncated=scored.n_truncated,
             way=scored.way,
             failures=failures,
         )
 
+    def _join_rows(self, rows: Sequence[NDArray[np.float64]]) -> Any:
+        """Join the scores of n items: (n, K) if all items have K answers, otherwise `Ragged`."""
+        # Without any item, the number of choices is unknown, but that of classes is not.
+        if not rows:
+            return np.empty((0, len(self.label_names or ())))
+        return Ragged.of(np.concatenate(rows), list(map(len, rows))).table()
+
     # --- Likelihoods
 
     def _score_likelihoods(
         self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> _Scored:
-        """Score items by the likelihoods of their answers, or of the first words of these.
+        """Score items by the likelihoods of their answers, or of the first tokens of the answers.
 
         Args:
             items: N items.
-            requests: Their requests, with the answers as continuations.
+            requests: N requests, with the answers of the items as continuations.
             **storage: Options of `HowToKeep`.
         """
         scoring = self.rendering.scoring
@@ -465,7 +485,7 @@ class Prompted:
         ask = self.engine.likelihoods
         if scoring == "next_words":
             ask = self.engine.next_words
-        # Equal prompts, such as those of an item under several probes, are asked once.
+        # Equal prompts, such as those of an item under several probes, are sent once.
         distinct = DistinctRequests(requests)
         likelihoods = ask(
             distinct.requests,
@@ -475,7 +495,7 @@ class Prompted:
         rows = distinct.select_rows(likelihoods.values)
         failures = distinct.select_failures(likelihoods.failures)
         self.unserved |= failures.keys()
-        # Longer answers have smaller likelihoods, which the mean per token makes up for.
+        # Longer answers have smaller likelihoods. The mean per token compensates for that.
         if scoring == "mean":
             lengths = distinct.select_rows(likelihoods.lengths)
             rows = [row / length for row, length in zip(rows, lengths, strict=True)]
@@ -495,21 +515,21 @@ class Prompted:
         failures: Mapping[str, str],
         out: str | os.PathLike[str] | None,
     ) -> dict[str, str]:
-        """Subtract from the likelihoods of answers those that the answers have without their item.
+        """Subtract the log-likelihoods that answers have without the question of their item.
 
         Args:
             items: N items.
-            rows: N rows of log-likelihoods, which are changed.
-            failures: Id -> reason of the items that have no likelihoods.
-            out: Folder for the likelihoods.
+            rows: N rows of log-likelihoods with the question, which are changed in place.
+            failures: Id -> reason of the items that have no log-likelihoods.
+            out: Folder for the log-likelihoods without the question.
 
         Returns:
-            Id -> reason of items that fail here.
+            Id -> reason of the items whose request without the question fails.
         """
-        # Items without the item's text share a request. One that failed before would let the others
-        # fail with it, and is left out.
+        # Items with equal answers share a request without a question, which fails if an answer of
+        # one of them does. Items that failed before are therefore left out.
         indices = [index for index, item in enumerate(items) if item.id not in failures]
-        requests = [self.rendering.without_item(items[index]) for index in indices]
+        requests = [self.rendering.make_unconditional_request(items[index]) for index in indices]
         distinct = DistinctRequests(requests)
         likelihoods = self.engine.likelihoods(
             distinct.requests, progress=False, out=get_results_subfolder(out, "alone")
@@ -523,14 +543,14 @@ class Prompted:
     def _score_generated(
         self, items: Sequence[Item], requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> _Scored:
-        """Score items by the shares of their generated answers.
+        """Score each answer of an item by the share of generated replies that give it.
 
         Args:
             items: N items.
-            requests: Their requests.
+            requests: N requests, which ask the items.
             **storage: Options of `HowToKeep`.
         """
-        # The first few answers are generated and checked before the others cost anything.
+        # The first few replies are generated and checked before the others cost anything.
         n_first = 0
         if not self._is_checked and len(items) > N_FIRST:
             n_first = N_FIRST
@@ -559,7 +579,7 @@ class Prompted:
             if item.id not in failures and not any(counts):
                 failures[item.id] = _explain_unread(item_replies[0])
             shares = np.array(counts) / max(sum(counts), 1)
-            # A share of 0 has no logarithm; the smallest positive number represents it.
+            # The smallest positive number replaces a share of 0, which has no logarithm.
             scores.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
         way = _describe_readings(replies, readings)
         if answers[-1].way:
@@ -573,16 +593,17 @@ class Prompted:
         folder: str,
         **storage: Unpack[HowToKeep],
     ) -> tuple[Answers, list[list[Reading]]]:
-        """Generate answers to items, record them, and read them.
+        """Generate replies to items, record them for the report, and read the answers in them.
 
         Args:
             items: N items.
-            requests: Their requests.
-            folder: Name of the subfolder of the answers in `storage["out"]`.
+            requests: N requests, which ask the items.
+            folder: Name of the subfolder of `storage["out"]` in which the replies are stored.
             **storage: Options of `HowToKeep`.
 
         Returns:
-            The replies to the N items, and N lists of the reading of each reply.
+            The replies to the N items; and N lists with the reading of each reply, which says which
+            answer the reply gives.
         """
         out = storage.get("out")
         is_constrained = self.rendering.form == "constrained"
@@ -594,7 +615,6 @@ class Prompted:
         )
         self.unserved |= answers.failures.keys()
         for item, replies in zip(items, answers.replies, strict=True):
-            # The report stores all that the model wrote.
             self.replies[item.id] = replies
             # A reply that a filter stopped, or a refusal, is no attempt at an answer.
             if replies and all(reply.finish in WITHHELD for reply in replies):
@@ -605,14 +625,16 @@ class Prompted:
     def _check_first(
         self, answers: Sequence[Answers], readings: Sequence[Sequence[Reading]]
     ) -> None:
-        """Raise an error if most of the first answers cannot be read; later calls check nothing.
+        """Raise an error if most of the first replies cannot be read.
+
+        Only the first call with replies checks anything.
 
         Args:
-            answers: The answers so far, which may be none.
-            readings: The readings of each reply, item by item.
+            answers: The replies so far, in stages; may be empty.
+            readings: For each item, the readings of its replies.
 
         Raises:
-            ValueError: If too many of the texts that the model wrote give no answer.
+            ValueError: If too many of the replies give no answer.
         """
         if self._is_checked or not answers:
             return
@@ -620,22 +642,23 @@ class Prompted:
         replies: list[list[Reply]] = []
         for stage_answers in answers:
             replies += stage_answers.replies
-        unread = []
+        unread_texts = []
         for item_replies, item_readings in zip(replies, readings, strict=True):
             for reply, reading in zip(item_replies, item_readings, strict=True):
                 if reading.answer == NO_ANSWER and reply.finish in TEXT_FINISHES:
-                    unread.append(reply.text or reply.no_answer_reason)
-        check_first_answers(unread, sum(map(len, readings)), self.name)
+                    unread_texts.append(reply.text or reply.no_answer_reason)
+        check_first_answers(unread_texts, sum(map(len, readings)), self.name)
 
     def _count_answers(self, item: Item, readings: Sequence[Reading]) -> list[int]:
         """Count how many replies to an item give each of its K answers.
 
-        If no reply can be read, and unread answers are assumed to be right or wrong, one such
-        answer is counted.
+        If no reply can be read, and `assumed` says what unread replies count as, one correct or
+        incorrect answer is counted.
 
         Args:
             item: The item.
-            readings: The readings of its replies.
+            readings: The reading of each reply to the item, whose `answer` is the index of an
+                answer or `NO_ANSWER`.
 
         Returns:
             K counts.
@@ -648,7 +671,7 @@ class Prompted:
         if self.assumed and item.label >= 0 and is_unread:
             answer = item.label
             if self.assumed != "right":
-                # Any other answer is incorrect.
+                # The next answer after the correct one; any other would do.
                 answer = (item.label + 1) % len(counts)
             counts[answer] = 1
         return counts
@@ -656,13 +679,13 @@ class Prompted:
     def generation(
         self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF
     ) -> Generation:
-        """Return the options of generated answers, from those of the prompt and usual ones.
+        """Return the options of generated answers, from the options of the prompt and defaults.
 
         Args:
-            n: Answers per item.
-            temperature: Their temperature. If None, that of the prompt, or else 0 for one answer
-                and 1 for several.
-            brief: Maximum tokens if the prompt names none and the model answers at once.
+            n: Number of answers per item.
+            temperature: Temperature of the answers. If None, that of the prompt, or else 0 for one
+                answer and 1 for several.
+            brief: Maximum number of tokens of an answer without thinking, if the prompt sets none.
         """
         prompt = self.prompt
         is_chat = self.rendering.chat
@@ -673,11 +696,11 @@ class Prompted:
         max_new_tokens = prompt.max_new_tokens
         if not max_new_tokens:
             max_new_tokens = brief
-            # A model may think in a chat, for which the engine knows the budget.
+            # In a chat, a model may think first. The engine knows how many tokens that takes.
             if is_chat:
                 max_new_tokens = max(brief, self.engine.budget)
         stop = prompt.stop
-        # A model that continues a text goes on with another question after an empty line.
+        # A model that continues a text writes another question after an empty line.
         if not stop and not is_chat:
             stop = ("\n\n",)
         return Generation(
@@ -692,7 +715,7 @@ class Prompted:
 
 
 def find_prompted(scorer: object) -> Prompted | None:
-    """Return a scorer that is asked through a prompt; None for any other."""
+    """Return a scorer that asks a language model through a prompt; None for any other scorer."""
     return scorer if isinstance(scorer, Prompted) else None
 
 
@@ -707,13 +730,14 @@ def _explain_unread(reply: Reply) -> str:
 def _describe_readings(
     replies: Sequence[Sequence[Reply]], readings: Sequence[Sequence[Reading]]
 ) -> str:
-    """Describe how many generated answers were read, by which layer, and why others were not.
+    """Describe how many generated replies were read, by which layer, and why others were not.
 
     An example is "3 of 40 generated answers give no answer (2 refused); read: …".
 
     Args:
         replies: N lists of replies.
-        readings: N lists of the reading of each reply.
+        readings: N lists of the reading of each reply, whose `answer` is `NO_ANSWER` if it was not
+            read.
     """
     count_by_reason: Counter[str] = Counter()
     for item_replies, item_readings in zip(replies, readings, strict=True):
@@ -724,7 +748,7 @@ def _describe_readings(
     sentence = f"{sum(count_by_reason.values())} of {n_replies} generated answers give no answer"
     notes = []
     for reason, count in count_by_reason.most_common():
-        # Texts without an answer are the usual reason, which needs no note.
+        # A text without an answer is the usual reason, which needs no note.
         if reason != UNREAD:
             notes.append(f"{count} {reason}")
     if notes:
@@ -737,7 +761,14 @@ def _describe_readings(
 
 
 def _check_label_names(label_names: Sequence[str] | None) -> None:
-    """Check that there are labels to choose from."""
+    """Check that a scorer of classes has at least two labels.
+
+    Args:
+        label_names: Names of the labels. None for a scorer of choices, which has none.
+
+    Raises:
+        OptionError: If there are fewer than two labels.
+    """
     if label_names is None or len(label_names) >= 2:
         return
     names = "".join(f", {name!r}" for name in label_names)
@@ -748,10 +779,8 @@ def _check_label_names(label_names: Sequence[str] | None) -> None:
     )
 
 
-def _settle_rendering(
-    prompt: Prompt, engine: Engine, label_names: Sequence[str] | None
-) -> Rendering:
-    """Decide what the prompt leaves open, by what the engine is able to do.
+def _make_rendering(prompt: Prompt, engine: Engine, label_names: Sequence[str] | None) -> Rendering:
+    """Choose what the options of a prompt leave open, according to the abilities of the engine.
 
     Args:
         prompt: Options of the prompt.
@@ -759,11 +788,11 @@ def _settle_rendering(
         label_names: Names of the K classes. None for choices.
 
     Raises:
-        OptionError: If the engine is not able to do what an option asks for.
+        OptionError: If the engine cannot do what an option requests.
     """
     is_chat = _is_chat(prompt, engine)
     can_constrain = "constrained_text" in engine.abilities
-    rendering = Rendering.settle(
+    rendering = Rendering.from_prompt(
         prompt,
         chat=is_chat,
         scorings=_list_scorings(prompt, engine, thinks=is_chat and engine.thinks),
@@ -781,10 +810,13 @@ def _settle_rendering(
 
 
 def _is_chat(prompt: Prompt, engine: Engine) -> bool:
-    """Return whether items are asked as turns of a conversation.
+    """Return whether items are rendered as turns of a conversation.
+
+    That is decided by `prompt.chat`, "on" or "off". With "auto", it is the case if the model has a
+    chat template.
 
     Raises:
-        OptionError: If that is asked for, but the model has no chat template.
+        OptionError: If `prompt.chat` is "on", but the model has no chat template.
     """
     if prompt.chat == "on" and not engine.has_template:
         raise OptionError(
@@ -798,25 +830,25 @@ def _is_chat(prompt: Prompt, engine: Engine) -> bool:
 
 
 def _is_repaired(prompt: Prompt, rendering: Rendering) -> bool:
-    """Return whether unread answers are sent back."""
-    # A text that is continued cannot be asked about.
+    """Return whether replies that cannot be read are sent back to the model."""
+    # Only in a conversation can a model be asked about its reply.
     if prompt.repair == "auto":
         return rendering.chat
     return prompt.repair == "on"
 
 
 def _list_scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
-    """Return the scorings that an engine is able to do, such as ["mean", "sum", "generated"].
+    """Return the scorings that an engine supports, such as ["mean", "sum", "generated"].
 
     Args:
-        prompt: Options of the prompt, of which `scoring` may request one of them.
+        prompt: Options of the prompt, whose `scoring` has to be one of them, or "auto".
         engine: The model.
-        thinks: Whether it thinks before it answers: then its next token is no answer, so that only
-            generated answers can be scored.
+        thinks: Whether the model thinks before it answers. Then only generated answers can be
+            scored, because its next token belongs to a thought.
 
     Raises:
-        OptionError: If the requested scoring is not among them.
-        ValueError: If there are none.
+        OptionError: If the requested scoring is not supported.
+        ValueError: If the engine supports no scoring.
     """
     scorings: list[str] = []
     for ability, ability_scorings in SCORINGS_BY_ABILITY.items():

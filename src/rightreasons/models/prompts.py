@@ -1,7 +1,7 @@
-"""Items in words: a template, few-shot examples and a chat around them become a request.
+"""Requests to a language model: items in words, by a template, few-shot examples and a chat.
 
-`Rendering.settle` settles what a `Prompt` leaves open, and `Rendering.request` returns the request
-of an item. `Examples` draws few-shot examples.
+`Rendering.from_prompt` chooses what the options of a `Prompt` leave open, and `Rendering.request`
+returns the request that asks an item. `Examples` samples few-shot examples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "classification": ("text", "text_pair", "label_words", "options"),
     "multiple_choice": ("prompt", "choices", "options"),
 }
-"""The fields of a template, by task."""
+"""Task -> names of the fields that its template may use."""
 
 _TEXT = "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}\n\n"
 TEMPLATES = {
@@ -44,50 +44,52 @@ TEMPLATES = {
     ("multiple_choice", False): "{{ prompt }}",
     ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
 }
-"""What is asked, by task, and whether the answers are listed."""
+"""(task, whether the question lists the answers) -> the default template."""
 
-_KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
+# What an instruction asks for, by the style of answers.
+_ANSWER_BY_STYLE = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
 
 ORDERS = ("given", "reversed", "rotated")
-"""The orders in which the answers of an item may be shown; rotated, the first is the last."""
+"""The displayed orders of the answers of an item; "rotated" moves the first to the end."""
 
 _VERSION = re.compile(
     r"/(?:original|no_question|wrong_question|no_right_answer|(?:extra|near)_choices(?:_\d+)?"
     r"|none_(?:added|right)|(?:random )?order \d+|without word \d+)$"
 )
-"""End of the id of a changed version of an item, after the id of the item."""
+"""End of the id of a changed version of an item, such as "/no_question" of "7/no_question"."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """An item as it is asked: a text with classes, or a question with choices.
+    """An item for a prompt: a text with classes, or a question with choices.
 
     Attributes:
         id: Id of the item.
         fields: Fields of the template: text and text_pair, or prompt and choices.
-        label: Correct answer, -1 for an unlabeled item.
+        label: Index of the correct answer, -1 for an unlabeled item.
         follow: Turns of a chat after the question: a first answer, and a request about it.
-        links: Column -> id that the item shares with related ones. {} for independent items.
+        links: Column -> id that the item shares with related items; empty for independent items.
     """
 
     id: str
     fields: Mapping[str, Any]
     label: int = -1
     follow: tuple[Message, ...] = ()
-    # No prompt shows these: they say which items are one unit of an interval.
+    # These are not part of a prompt. Confidence intervals treat linked items as one unit.
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def make_items(
     ids: Sequence[object], labels: Sequence[int] | None = None, **fields: Sequence[Any]
 ) -> list[Item]:
-    """Make items of columns.
+    """Make items from columns.
 
     Args:
         ids: N ids.
-        labels: N correct answers. None for unlabeled items.
-        **fields: N values of each field of an item; `text_pair` may be missing.
+        labels: N correct answers, -1 if unknown. None if all are unknown.
+        **fields: N values of each field, such as `prompt` and `choices`. If there is a `text`, but
+            no `text_pair`, all items get the `text_pair` None.
 
     Example:
         >>> make_items([7], [1], prompt=["2 + 2 ="], choices=[["3", "4"]])[0].fields
@@ -134,20 +136,20 @@ class ChoiceItems:
         labels: object = None,
         allow_empty: bool = False,
     ) -> ChoiceItems:
-        """Check the columns of multiple-choice items.
+        """Check the columns of multiple-choice items, and return them as items.
 
         Args:
-            prompts: N prompts; one may be empty.
-            choices: N lists of at least two texts.
-            ids: N unique ids; by default "0", "1", …
+            prompts: N prompts, which may be empty.
+            choices: N lists of at least two strings.
+            ids: N unique ids. If None, "0", "1", …
             labels: (N,) index of the correct choice, -1 if it is unknown. None for data without
                 labels.
-            allow_empty: Whether choices may have no words.
+            allow_empty: Whether choices may be empty or consist of white space.
 
         Raises:
-            TypeError: If a column is of the wrong kind.
+            TypeError: If a column has the wrong type.
             ValueError: If columns differ in length, an item has fewer than two choices, an id
-                occurs twice, or a label is no choice of its item.
+                occurs twice, or a label is not the index of a choice.
         """
         texts = check_texts(prompts, "prompts", allow_empty=True)
         check_same_length(prompts=texts, choices=choices)
@@ -169,69 +171,70 @@ class ChoiceItems:
         return make_items(self.ids, prompt=self.prompts, choices=self.choices)
 
 
-def wordless(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, str]:
-    """Find the items with an answer without words, which has no likelihood.
+def find_wordless_items(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, str]:
+    """Find the items with an answer without words, because its likelihood is not defined.
 
     Args:
         names: N ids of items.
-        rows: N lists of the answers of each.
+        rows: N lists of the answers of an item.
 
     Returns:
-        Index of an item -> a sentence that names its last empty answer.
+        Index of an item -> an error message that names its last answer without words.
     """
     reasons = {}
-    for index, (name, texts) in enumerate(zip(names, rows, strict=True)):
-        for number, text in enumerate(texts):
-            if not text.strip():
+    for index, (name, answers) in enumerate(zip(names, rows, strict=True)):
+        for number, answer in enumerate(answers):
+            if not answer.strip():
                 reasons[index] = (
                     f"Expected answers with words, but answer {number} of item {name!r} is "
-                    f"{text!r}."
+                    f"{answer!r}."
                 )
     return reasons
 
 
-def distinct_texts(
+def group_distinct_texts(
     keys: Iterable[Any], rows: Iterable[Sequence[str]]
 ) -> tuple[list[list[str]], list[tuple[int, list[int]]]]:
-    """Collect the distinct texts that belong to equal keys, such as the choices after one prompt.
+    """Collect the distinct texts of rows with equal keys, such as the choices after one prompt.
 
     Args:
         keys: N keys.
         rows: N lists of texts.
 
     Returns:
-        The texts of each of the G distinct keys, in the order of their first occurrence; and for
-        each of the N rows the index of its key, with the indices of its texts among those of the
-        key.
+        For each of the G distinct keys, in the order of their first occurrence, a list of its
+        distinct texts; and for each of the N rows a pair of the index of its key, and the indices
+        of its texts in the list of that key.
 
     Example:
-        >>> distinct_texts(["a", "b", "a"], [["x", "y"], ["x"], ["z", "x"]])
+        >>> group_distinct_texts(["a", "b", "a"], [["x", "y"], ["x"], ["z", "x"]])
         ([['x', 'y', 'z'], ['x']], [(0, [0, 1]), (1, [0]), (0, [2, 0])])
     """
     index_by_key: dict[Any, int] = {}
-    # For each distinct key: text -> its index.
-    index_by_text: list[dict[str, int]] = []
-    indices = []
+    # For each distinct key: text -> index of the text.
+    index_by_text_of_keys: list[dict[str, int]] = []
+    indices_by_row = []
     for key, row in zip(keys, rows, strict=True):
         if key not in index_by_key:
             index_by_key[key] = len(index_by_key)
-            index_by_text.append({})
+            index_by_text_of_keys.append({})
         key_index = index_by_key[key]
-        known_texts = index_by_text[key_index]
+        index_by_text = index_by_text_of_keys[key_index]
         text_indices = []
         for text in row:
-            if text not in known_texts:
-                known_texts[text] = len(known_texts)
-            text_indices.append(known_texts[text])
-        indices.append((key_index, text_indices))
-    return [list(texts) for texts in index_by_text], indices
+            if text not in index_by_text:
+                index_by_text[text] = len(index_by_text)
+            text_indices.append(index_by_text[text])
+        indices_by_row.append((key_index, text_indices))
+    # Dictionaries keep the order of insertion, which is that of the indices.
+    return [list(index_by_text) for index_by_text in index_by_text_of_keys], indices_by_row
 
 
 class Examples:
-    """Labeled items of a training split, from which few-shot examples are drawn.
+    """Labeled items of a training split, from which few-shot examples are sampled.
 
     Args:
-        items: The items; unlabeled ones are excluded.
+        items: The items; unlabeled ones are left out.
 
     Example:
         >>> rows = [{"text": f"text {n}", "text_pair": None} for n in range(9)]
@@ -243,37 +246,39 @@ class Examples:
     """
 
     def __init__(self, items: Sequence[Item]) -> None:
-        # The order of the rows decides nothing.
-        self.items = sorted((item for item in items if item.label >= 0), key=lambda item: item.id)
+        labeled_items = [item for item in items if item.label >= 0]
+        # Sorted by id, so that examples do not depend on the order of the data.
+        self.items = sorted(labeled_items, key=lambda item: item.id)
 
     @classmethod
     def from_columns(
         cls, ids: Sequence[object], labels: Sequence[int], **fields: Sequence[Any]
     ) -> Examples:
-        """Make examples of columns: ids, correct answers, and the fields of an item by name."""
+        """Make examples from columns: ids, correct answers, and the fields of an item by name."""
         check_same_length(ids=ids, labels=labels, **fields)
         return cls(make_items(ids, labels, **fields))
 
     def draw(self, item: Item, count: int, *, seed: int) -> list[Item]:
-        """Draw examples for an item: never the item itself, nor one with its id or its words.
+        """Sample few-shot examples for an item, which are never the item itself.
+
+        An example with the same id, or the same words, counts as the item itself.
 
         Args:
             item: The item.
             count: Number of examples.
-            seed: Seed of the draw, with the id of the item. A changed version of an item has the
-                examples of the item.
+            seed: Seed of the sample, together with the id of the item. A changed version of an
+                item, such as "7/no_question", has the same examples as the item "7".
 
         Raises:
-            ValueError: If there are fewer examples.
+            ValueError: If there are fewer than `count` examples.
         """
-        # Without the end of the id that marks a changed version.
         original_id = _VERSION.sub("", item.id)
         order = item_rng(seed, original_id).permutation(len(self.items))
         examples: list[Item] = []
         for index in order:
             if len(examples) == count:
                 break
-            # The answer to an item must not be among its examples.
+            # An example that is the item would contain its answer.
             if not _is_origin(self.items[index], item):
                 examples.append(self.items[index])
         if len(examples) < count:
@@ -287,8 +292,8 @@ class Examples:
 def _is_origin(example: Item, item: Item) -> bool:
     """Return whether an example is an item itself, or the item that it was made from.
 
-    It is if their ids or their fields are equal, or if the id of the item is that of the example
-    with a suffix after a slash, such as "12/near_choices".
+    That is the case if their ids or their fields are equal, or if the id of the item is that of the
+    example with a suffix after a slash, such as "12/near_choices" for the example "12".
     """
     if item.id == example.id or item.id.startswith(f"{example.id}/"):
         return True
@@ -297,19 +302,20 @@ def _is_origin(example: Item, item: Item) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Rendering:
-    """A prompt with nothing left open: task, style, words and the use of a chat are known.
+    """How items become requests: the options of a prompt, with every "auto" decided.
 
     Attributes:
         prompt: The options.
         task: "classification" or "multiple_choice".
-        template: The template.
-        style: "words", "letters" or "numbers".
-        scoring: One of the scorings but "auto".
-        chat: Whether items are asked as turns of a conversation.
-        answer_prefix: The words that the answer follows; "" for none.
-        label_words: The words of the K classes; () for multiple choice.
-        form: How a generated answer gets its form: "constrained", "line" or "free".
-        order: The order in which answers are shown, one of `ORDERS`; marks go by it, scores do not.
+        template: The template of a question.
+        style: Style of answers: "words", "letters" or "numbers".
+        scoring: How answers are scored, such as "sum"; never "auto".
+        chat: Whether items are rendered as turns of a conversation.
+        answer_prefix: Words before the answer, such as "Answer:"; may be empty.
+        label_words: Words of the K classes; empty for multiple choice.
+        form: Form of generated answers: "constrained", "line" or "free".
+        order: Order in which answers are displayed, one of `ORDERS`. Letters and numbers follow it,
+            but scores are in the order of the item.
     """
 
     prompt: Prompt
@@ -324,7 +330,7 @@ class Rendering:
     order: str = "given"
 
     @classmethod
-    def settle(
+    def from_prompt(
         cls,
         prompt: Prompt,
         *,
@@ -333,36 +339,38 @@ class Rendering:
         label_names: Sequence[str] | None = None,
         constrains: bool = False,
     ) -> Rendering:
-        """Decide what a prompt leaves open: scoring, style, form, template and answer prefix.
+        """Choose all settings that the options of a prompt leave to the task and the model.
 
         Args:
-            prompt: The options.
-            chat: Whether items are asked as turns of a conversation.
-            scorings: Scorings that the model is able to do, the preferred one first.
+            prompt: The options, of which `scoring`, `style` and `form` may be "auto", and
+                `template` and `answer_prefix` None.
+            chat: Whether items are rendered as turns of a conversation.
+            scorings: Scorings that the model supports, the preferred one first.
             label_names: Names of the K classes. None for multiple choice.
-            constrains: Whether the model is able to restrict generated answers to given ones.
+            constrains: Whether the model can restrict generated answers to given strings.
 
         Raises:
-            ValueError: If the template is none or names an unknown field, or label words do not
-                fit.
+            ValueError: If the template is not valid or names an unknown field, or the number of
+                label words is not K.
         """
         is_choice = label_names is None
-        scoring = _settle_scoring(prompt, scorings, is_choice=is_choice)
-        style = _settle_style(prompt, scoring, is_choice=is_choice)
-        form = _settle_form(prompt, chat=chat, constrains=constrains)
+        scoring = _choose_scoring(prompt, scorings, is_choice=is_choice)
+        style = _choose_style(prompt, scoring, is_choice=is_choice)
+        form = _choose_form(prompt, chat=chat, constrains=constrains)
         task = "multiple_choice" if is_choice else "classification"
         template = prompt.template
         if template is None:
-            # The answers are listed if one is named by its letter or number, or is to be written.
+            # The question lists the answers if an answer is a letter or number, or has to be
+            # written.
             is_listed = style != "words" or (is_choice and scoring == "generated")
             template = TEMPLATES[task, is_listed]
-            template += instruction(style, scoring=scoring, form=form, chat=chat)
+            template += write_instruction(style, scoring=scoring, form=form, chat=chat)
         prefix = prompt.answer_prefix
         if prefix is None:
-            # The text of a choice continues its prompt, as a sentence does.
+            # The text of a choice continues its prompt directly, like the end of a sentence.
             is_continuation = is_choice and style == "words" and scoring != "generated"
-            is_bare = chat or is_continuation or prompt.template is not None
-            prefix = "" if is_bare else PREFIX
+            has_no_prefix = chat or is_continuation or prompt.template is not None
+            prefix = "" if has_no_prefix else PREFIX
         rendering = cls(
             prompt=prompt,
             task=task,
@@ -371,36 +379,40 @@ class Rendering:
             scoring=scoring,
             chat=chat,
             answer_prefix=prefix,
-            label_words=_settle_label_words(prompt, label_names),
+            label_words=_choose_label_words(prompt, label_names),
             form=form,
         )
-        # The fields of a template are those of its task.
         rendering._check_template()
         return rendering
 
     @property
     def joint(self) -> bool:
-        """Whether the choices of an item are in what is asked, and so seen together."""
-        return self.style != "words" or bool({"choices", "options"} & _names(self.template))
+        """Whether the question lists all choices of an item, so that the model sees all of them."""
+        return self.style != "words" or bool(
+            {"choices", "options"} & _find_template_variables(self.template)
+        )
 
     def answers(self, item: Item) -> list[str]:
-        """Return the answers of an item as they are requested: words, letters or numbers.
+        """Return the answers of an item in the style that the model should give them.
 
-        The order is that of the item. Letters and numbers count the answers in the displayed order:
-        with order="reversed", the first answer of the item has the last letter.
+        They are words, letters or numbers, in the order of the item. Letters and numbers count the
+        displayed options: with order="reversed", the first answer of the item has the last letter.
         """
         texts = self.texts(item)
         if self.style == "words":
             return texts
         answers = [""] * len(texts)
-        displayed_indices = self.places(len(texts))
-        marks = _marks(self.style, len(texts))
-        for index, mark in zip(displayed_indices, marks, strict=True):
+        displayed_order = self.get_displayed_order(len(texts))
+        marks = _list_marks(self.style, len(texts))
+        for index, mark in zip(displayed_order, marks, strict=True):
             answers[index] = mark
         return answers
 
-    def places(self, count: int) -> list[int]:
-        """Return the index of the answer that is displayed at each position.
+    def get_displayed_order(self, count: int) -> list[int]:
+        """Return the index of the answer that is displayed first, second, and so on.
+
+        With `order` "reversed", three answers are displayed in the order [2, 1, 0]; with "rotated",
+        in the order [1, 2, 0].
 
         Args:
             count: Number of answers.
@@ -413,120 +425,133 @@ class Rendering:
         return indices
 
     def texts(self, item: Item) -> list[str]:
-        """Return the answers of an item in words."""
+        """Return the answers of an item in words: the label words, or its choices."""
         if self.task == "classification":
             return list(self.label_words)
         return list(item.fields["choices"])
 
     def request(self, item: Item, examples: Sequence[Item] = ()) -> Request:
-        """Return the request of an item.
+        """Return the request to a model that asks an item, with the answers as continuations.
 
         Args:
             item: The item.
-            examples: Few-shot examples before it.
+            examples: Labeled items that are shown with their answers before it.
         """
+        # Pairs of a question and its answer.
         shots = []
         for example in examples:
             answer = self.answers(example)[example.label]
-            shots.append((self._body(example), self.format_answer(answer)))
+            shots.append((self._render_question(example), self.format_answer(answer)))
         if self.chat:
             return self._make_conversation(item, shots)
         return self._make_text(item, shots)
 
     def _make_conversation(self, item: Item, shots: Sequence[tuple[str, str]]) -> Request:
-        """Return the request of an item as a conversation.
+        """Return the request that asks an item in a conversation.
+
+        The turns are the system prompt, a question and an answer for each example, the question of
+        the item, and the turns that follow it. If answers have a prefix, it begins the turn of the
+        assistant, which the model continues.
 
         Args:
-            item: The item, whose question is the last turn of the user.
-            shots: (question, answer) of each example, which are two turns before it.
+            item: The item.
+            shots: (question, answer) of each example.
         """
         turns: list[Message] = []
         if self.prompt.system is not None:
-            turns.append(_turn("system", self.prompt.system))
+            turns.append({"role": "system", "content": self.prompt.system})
         for question, answer in shots:
-            turns.append(_turn("user", question))
-            turns.append(_turn("assistant", f"{self.answer_prefix}{self._gap}{answer}"))
-        turns.append(_turn("user", self._body(item)))
+            prefixed_answer = f"{self.answer_prefix}{self._separator}{answer}"
+            turns.append({"role": "user", "content": question})
+            turns.append({"role": "assistant", "content": prefixed_answer})
+        turns.append({"role": "user", "content": self._render_question(item)})
         turns += item.follow
-        # The last turn is begun for the model.
         if self.answer_prefix:
-            turns.append(_turn("assistant", self.answer_prefix))
-        return Request(item.id, tuple(turns), self._continue(self._gap, item))
+            turns.append({"role": "assistant", "content": self.answer_prefix})
+        continuations = self._list_continuations(item, self._separator)
+        return Request(item.id, tuple(turns), continuations)
 
     def _make_text(self, item: Item, shots: Sequence[tuple[str, str]]) -> Request:
-        """Return the request of an item as one text, which the model continues.
+        """Return the request that asks an item by a plain text, which the model continues.
+
+        The text has the system prompt, the examples with their answers, and the question of the
+        item, separated by empty lines.
 
         Args:
-            item: The item, whose question is at the end.
-            shots: (question, answer) of each example before it.
+            item: The item.
+            shots: (question, answer) of each example.
         """
         parts = []
         if self.prompt.system:
             parts.append(self.prompt.system)
         for question, answer in shots:
-            parts.append(f"{self._plain(question)}{self._gap}{answer}")
-        parts.append(self._plain(self._body(item)))
+            parts.append(f"{self._add_answer_prefix(question)}{self._separator}{answer}")
+        parts.append(self._add_answer_prefix(self._render_question(item)))
         text = "\n\n".join(parts)
-        # As in lm-evaluation-harness, white space at the end of the text belongs to the answer.
-        head = text.rstrip()
-        space = text[len(head) :]
-        return Request(item.id, head, self._continue(f"{space}{self._gap}", item))
+        # As in lm-evaluation-harness, white space at the end of the text is moved to the answer.
+        stripped_text = text.rstrip()
+        space = text[len(stripped_text) :]
+        continuations = self._list_continuations(item, f"{space}{self._separator}")
+        return Request(item.id, stripped_text, continuations)
 
-    def _continue(self, space: str, item: Item) -> tuple[str, ...]:
-        """Return the answers of an item after white space."""
-        return tuple(f"{space}{answer}" for answer in self.answers(item))
+    def _list_continuations(self, item: Item, separator: str) -> tuple[str, ...]:
+        """Return the answers of an item with white space before each of them."""
+        return tuple(f"{separator}{answer}" for answer in self.answers(item))
 
     def format_answer(self, answer: str) -> str:
-        """Return an answer in the form that is requested."""
+        """Return an answer as a model should write it, such as "ANSWER: B" for the form "line"."""
         if self.form == "line" and self.scoring == "generated":
             return f"ANSWER: {answer}"
         return answer
 
-    def without_item(self, item: Item) -> Request:
-        """Return a request of the answers of an item after their prefix, without the question.
+    def make_unconditional_request(self, item: Item) -> Request:
+        """Return a request for the likelihoods of the answers of an item without its question.
 
-        The likelihoods of such answers are unconditional. In a chat, the user's turn is empty.
+        The prompt is the prefix of the answer only, such as "Answer:". In a chat, the turn of the
+        user is empty. The scoring "unconditional" subtracts these log-likelihoods from those with
+        the question.
         """
-        continuations = self._continue(self._gap, item)
+        continuations = self._list_continuations(item, self._separator)
         if not self.chat:
             return Request(item.id, self.answer_prefix, continuations)
-        turns = [_turn("user", "")]
+        turns: list[Message] = [{"role": "user", "content": ""}]
         if self.answer_prefix:
-            turns.append(_turn("assistant", self.answer_prefix))
+            turns.append({"role": "assistant", "content": self.answer_prefix})
         return Request(item.id, tuple(turns), continuations)
 
     @functools.cached_property
-    def _gap(self) -> str:
-        """White space between the question, or the prefix of the answer, and the answer."""
-        # The answer begins a turn of its own.
+    def _separator(self) -> str:
+        """White space before an answer: a space, or nothing at the start of a turn or a line."""
+        # In a chat without a prefix, the answer begins the turn of the assistant.
         if self.chat and not self.answer_prefix:
             return ""
-        before_answer = self.answer_prefix or self.template
-        if before_answer[-1:].isspace():
+        text_before_answer = self.answer_prefix or self.template
+        if text_before_answer[-1:].isspace():
             return ""
         return " "
 
-    def _plain(self, body: str) -> str:
+    def _add_answer_prefix(self, question: str) -> str:
+        """Return a question with the prefix of the answer, such as "Answer:", on a new line."""
         if not self.answer_prefix:
-            return body
-        return f"{body}\n{self.answer_prefix}".lstrip("\n")
+            return question
+        return f"{question}\n{self.answer_prefix}".lstrip("\n")
 
-    def _body(self, item: Item) -> str:
-        """Return the question of an item: the template, filled with its fields and its answers.
+    def _render_question(self, item: Item) -> str:
+        """Fill the template with the fields and the answers of an item.
 
-        The prefix of the answer is not included.
+        The result does not include the prefix of the answer.
 
         Raises:
             ValueError: If the template fails.
         """
         texts = self.texts(item)
-        displayed_texts = [texts[index] for index in self.places(len(texts))]
+        displayed_texts = [texts[index] for index in self.get_displayed_order(len(texts))]
         # One answer per line, such as "A. yes" or "- yes".
         option_lines = []
         if self.style == "words":
             option_lines += [f"- {text}" for text in displayed_texts]
         else:
-            marks = _marks(self.style, len(texts))
+            marks = _list_marks(self.style, len(texts))
             for mark, text in zip(marks, displayed_texts, strict=True):
                 option_lines.append(f"{mark}. {text}")
         fields = {**item.fields, "options": "\n".join(option_lines), "label_words": []}
@@ -535,7 +560,7 @@ class Rendering:
         try:
             return self._template.render(fields).lstrip("\n")
         except Exception as error:
-            # A template of the user may fail in any way.
+            # A template of a user can raise errors of any type.
             raise ValueError(
                 f"Expected a template that can be filled with item {item.id!r}, but it fails: "
                 f"{error}."
@@ -543,19 +568,20 @@ class Rendering:
 
     @functools.cached_property
     def _template(self) -> jinja2.Template:
-        return _environment().from_string(self.template)
+        return _make_environment().from_string(self.template)
 
     def _check_template(self) -> None:
-        """Check that the template is valid, and names fields of its task that distinguish items.
+        """Check that the template is valid jinja, and has a field that distinguishes items.
 
         Raises:
-            OptionError: If not.
+            OptionError: If the template is not valid, names a field that its task does not have, or
+                would ask the same of every item.
         """
         import jinja2
 
         known_fields = FIELDS[self.task]
         try:
-            names = _names(self.template)
+            names = _find_template_variables(self.template)
         except jinja2.TemplateSyntaxError as error:
             raise OptionError(
                 f"Expected `template` to be a jinja template, but line {error.lineno} is not "
@@ -565,7 +591,7 @@ class Rendering:
         for name in sorted(names - set(known_fields)):
             task = self.task.replace("_", " ")
             raise make_unknown_name_error(f"field of a template for {task}", name, known_fields)
-        # Without any of these, every item would be asked the same.
+        # Without any of these fields, every item would have the same question.
         item_fields = {"prompt", "choices", "options"}
         if self.task == "classification":
             item_fields = {"text"}
@@ -577,13 +603,16 @@ class Rendering:
             )
 
 
-def _settle_scoring(prompt: Prompt, scorings: Sequence[str], *, is_choice: bool) -> str:
-    """Return how answers are scored: as requested, or by the best scoring that the model can do.
+def _choose_scoring(prompt: Prompt, scorings: Sequence[str], *, is_choice: bool) -> str:
+    """Return how answers are scored: as the prompt says or, with "auto", as suits the task.
 
     Args:
         prompt: The options.
-        scorings: Scorings that the model is able to do, the preferred one first.
+        scorings: Scorings that the model supports, the preferred one first.
         is_choice: Whether the task is multiple choice.
+
+    Returns:
+        A scoring such as "sum", "mean" or "generated".
     """
     if prompt.scoring != "auto":
         return prompt.scoring
@@ -600,62 +629,88 @@ def _settle_scoring(prompt: Prompt, scorings: Sequence[str], *, is_choice: bool)
     return scorings[0]
 
 
-def _settle_style(prompt: Prompt, scoring: str, *, is_choice: bool) -> str:
-    """Return the style of answers: "words", "letters" or "numbers"."""
+def _choose_style(prompt: Prompt, scoring: str, *, is_choice: bool) -> str:
+    """Return the style of answers, "words", "letters" or "numbers", as suits the scoring.
+
+    Args:
+        prompt: The options, whose style is returned unless it is "auto".
+        scoring: How answers are scored, such as "sum".
+        is_choice: Whether the task is multiple choice.
+    """
     if prompt.style != "auto":
         return prompt.style
-    # The first tokens of choices may be equal, and a generated text may differ from a choice.
+    # Several choices may begin with the same token, and a model rarely writes the exact text of a
+    # choice.
     if is_choice and scoring in ("next_words", "generated"):
         return "letters"
     return "words"
 
 
-def _settle_form(prompt: Prompt, *, chat: bool, constrains: bool) -> str:
-    """Return the form of generated answers, "constrained", "line" or "free"."""
+def _choose_form(prompt: Prompt, *, chat: bool, constrains: bool) -> str:
+    """Return the form of generated answers, "constrained", "line" or "free".
+
+    Args:
+        prompt: The options, whose form is returned unless it is "auto".
+        chat: Whether items are rendered as turns of a conversation.
+        constrains: Whether the model can restrict generated answers to given strings.
+    """
     if prompt.form != "auto":
         return prompt.form
-    # A template or a pattern of the user says by itself how to answer.
+    # If the user wrote a template or a pattern, it defines how to answer.
     if prompt.template is not None or prompt.pattern is not None:
         return "free"
-    return usual_form(chat=chat, constrains=constrains)
+    return get_default_form(chat=chat, constrains=constrains)
 
 
-def usual_form(*, chat: bool, constrains: bool) -> str:
-    """Return the default form of generated answers: held by the server, or a line in a chat."""
+def get_default_form(*, chat: bool, constrains: bool) -> str:
+    """Return the default form of generated answers.
+
+    Args:
+        chat: Whether items are rendered as turns of a conversation.
+        constrains: Whether the model can restrict generated answers to given strings.
+
+    Returns:
+        "constrained" if the model can; otherwise "line", a last line "ANSWER: …", in a chat, and
+        "free" outside a chat.
+    """
     if constrains:
         return "constrained"
     return "line" if chat else "free"
 
 
-def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
-    r"""Return the instruction at the end of a question on how to answer it; "" if none is needed.
+def write_instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
+    r"""Return the instruction at the end of a question on how to answer it, or an empty string.
 
     Args:
-        style: "words", "letters" or "numbers".
-        scoring: How answers are scored.
-        form: Form of generated answers.
+        style: Style of answers: "words", "letters" or "numbers".
+        scoring: How answers are scored, such as "generated".
+        form: Form of generated answers: "constrained", "line" or "free".
         chat: Whether the question is a turn of a conversation.
 
     Example:
-        >>> instruction("letters", scoring="generated", form="line", chat=True)
+        >>> write_instruction("letters", scoring="generated", form="line", chat=True)
         '\nAnswer with one line alone: ANSWER: X, where X is the letter.'
-        >>> instruction("letters", scoring="next_words", form="line", chat=True)
+        >>> write_instruction("letters", scoring="next_words", form="line", chat=True)
         '\nAnswer with the letter alone.'
     """
-    kind = _KINDS[style]
+    answer = _ANSWER_BY_STYLE[style]
     if scoring == "generated" and form == "line":
-        return f"\nAnswer with one line alone: ANSWER: X, where X is the {kind}."
+        return f"\nAnswer with one line alone: ANSWER: X, where X is the {answer}."
     if scoring == "generated" or (chat and scoring == "next_words"):
-        return f"\nAnswer with the {kind} alone."
+        return f"\nAnswer with the {answer} alone."
     # The likelihoods of given answers do not depend on what the model would write.
     return ""
 
 
-def _settle_label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the words that represent the K classes: those of the prompt, or else the names.
+def _choose_label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the words that represent the K classes: those of the prompt, or else their names.
+
+    Args:
+        prompt: The options, whose `label_words` may be empty.
+        label_names: Names of the K classes. None for multiple choice, where K is 0.
 
     Raises:
-        OptionError: If their number is not K.
+        OptionError: If the prompt has another number of label words.
     """
     names = tuple(label_names or ())
     words = prompt.label_words or names
@@ -668,8 +723,16 @@ def _settle_label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tu
     return words
 
 
-def _marks(style: str, count: int) -> list[str]:
-    """Return the letters or numbers of some answers."""
+def _list_marks(style: str, count: int) -> list[str]:
+    """Return the letters or numbers that mark some options, such as ["A", "B"] or ["1", "2"].
+
+    Args:
+        style: "letters" or "numbers".
+        count: Number of options.
+
+    Raises:
+        ValueError: If there are more options than letters.
+    """
     if style == "numbers":
         return [str(number + 1) for number in range(count)]
     if count > len(LETTERS):
@@ -680,31 +743,27 @@ def _marks(style: str, count: int) -> list[str]:
     return list(LETTERS[:count])
 
 
-def _turn(role: str, content: str) -> Message:
-    return {"role": role, "content": content}
-
-
 @functools.cache
-def _environment() -> jinja2.Environment:
+def _make_environment() -> jinja2.Environment:
     """Return the jinja environment in which templates are rendered."""
     import jinja2.sandbox
 
-    # Texts for a model, not for a page: nothing is escaped. The sandbox keeps templates of others
-    # from running code.
+    # Nothing is escaped, because the texts are for a model, not for a web page. The sandbox keeps
+    # templates of strangers from running code.
     return jinja2.sandbox.ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
 
 
-def _names(template: str) -> set[str]:
-    """Return the names of the variables that a jinja template needs.
+def _find_template_variables(template: str) -> set[str]:
+    """Return the names of the variables that a jinja template uses, such as {"text", "options"}.
 
     Raises:
-        jinja2.TemplateSyntaxError: If it is no template.
+        jinja2.TemplateSyntaxError: If the template is not valid.
     """
     import jinja2.meta
 
-    environment = _environment()
+    environment = _make_environment()
     names = jinja2.meta.find_undeclared_variables(environment.parse(template))
-    # Functions that jinja provides, such as `range`.
+    # Functions that jinja provides, such as `range`, are no variables.
     return names - set(environment.globals)

@@ -32,8 +32,8 @@ Ability: TypeAlias = Literal[
 """Something that an engine or a scorer can do.
 
 - "likelihoods": the log-likelihood of any given continuation of a request;
-- "next_words": the log-probability that a request goes on with a given short word or letter, among
-  the most likely ones;
+- "next_words": the log-probability of a short word or letter as the continuation of a request, if
+  it is among the most likely ones;
 - "text": generated answers;
 - "constrained_text": generated answers that are restricted to the continuations of their request;
 - "gradients": derivatives with respect to the input embeddings;
@@ -54,7 +54,7 @@ class Request:
             puts into the chat template of its model. A last turn of the assistant is continued;
             after any other one, the assistant's begins.
         continuations: Texts whose likelihood is requested, exactly as they follow the prompt, with
-            the space between them if there is one; () for a generated answer.
+            the space between them if there is one. Empty for a generated answer.
     """
 
     name: str
@@ -70,14 +70,14 @@ class Likelihoods:
         values: N rows of natural logarithms of probabilities, one per continuation, summed over its
             tokens.
         lengths: N rows of the number of tokens of each continuation.
-        failures: Name of a request -> the reason why it has no answer; its values are NaN.
-        truncated: Number of requests that were cut at their beginning.
-        way: Description of how the engine asked; "" for none.
+        failures: Name of a request -> the reason why it has no answer. Its values are NaN.
+        truncated: Number of requests whose beginning was left out, because they were too long.
+        way: Description of how the engine asked. Empty if there is none.
     """
 
     values: Ragged
     lengths: Ragged
-    # Results are frozen, so that each needs its own mapping.
+    # A mapping cannot be a default value of a dataclass, only a factory.
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     truncated: int = 0
     way: str = ""
@@ -88,10 +88,10 @@ class Answers:
     """Answers of a language model to N requests.
 
     Attributes:
-        replies: N lists of replies, `n` each; [] for a request that failed.
+        replies: N lists of replies, `n` each. Empty for a request that failed.
         failures: Name of a request -> the reason why it has no reply.
-        truncated: Number of requests that were cut at their beginning.
-        way: Description of how the engine asked; "" for none.
+        truncated: Number of requests whose beginning was left out, because they were too long.
+        way: Description of how the engine asked. Empty if there is none.
     """
 
     # A reply also has its thinking and the reason why it stopped, which its text does not show.
@@ -112,7 +112,7 @@ class Answers:
 
     @property
     def texts(self) -> list[list[str]]:
-        """Texts of the replies, also of those that are no answers; see `Reply.no_answer_reason`."""
+        """Texts of the replies, including those without an answer; see `Reply.no_answer_reason`."""
         rows = []
         for row in self.replies:
             rows.append([reply.text for reply in row])
@@ -170,12 +170,12 @@ class Generation(Options):
 
 
 class HowToKeep(TypedDict, total=False):
-    """Display and storage of a run, which change no answer.
+    """Display and storage of a run, which do not change its answers.
 
     Attributes:
         progress: Whether to show a progress bar. Defaults to True.
-        out: A folder for the answers, from which a killed run resumes; a later run requests only
-            the missing ones. None (default) keeps them in memory.
+        out: A folder for the answers, from which an interrupted run resumes; a later run requests
+            only the missing ones. None (default) keeps them in memory.
     """
 
     progress: bool
@@ -205,7 +205,7 @@ class Engine(Source, Protocol):
 
     Attributes:
         name: Name of the model, as the user gave it.
-        abilities: What it can do; decided by trying it, not by what it claims.
+        abilities: What it can do, as found by a trial.
         fingerprint: A digest of everything that its answers depend on: weights or the server's
             model, tokenizer, template.
         has_template: Whether it takes conversations.
@@ -304,21 +304,26 @@ class Scorer(Source, Protocol):
         """Score the choices of N items."""
 
 
-def scores_next_words(engine: Engine) -> bool:
-    """Return whether short replies are best read from the probabilities of the next word.
+def can_score_next_words(engine: Engine) -> bool:
+    """Return whether short replies are best scored by the probabilities of the next token.
 
-    Generated text is better if its answers can be constrained to the options, which is exact, and
-    for a model that thinks before it answers, whose next word is no answer.
+    Generated text is better if the engine can restrict it to the options, which is exact. It is
+    also better for a model that thinks before it answers, because its next token belongs to a
+    thought.
     """
     abilities = engine.abilities
     return "next_words" in abilities and "constrained_text" not in abilities and not engine.thinks
 
 
 def explain_missing_ability(source: Source, ability: Ability) -> str:
-    """Return why a source lacks an ability that is needed; "" if it has it.
+    """Return why a model lacks an ability; an empty string if it has the ability.
+
+    Args:
+        source: A scorer or an engine.
+        ability: The ability, such as "gradients".
 
     Raises:
-        TypeError: If the source is no model.
+        TypeError: If the object is not a model.
 
     Example:
         >>> class Served:
@@ -326,13 +331,13 @@ def explain_missing_ability(source: Source, ability: Ability) -> str:
         >>> explain_missing_ability(Served(), "gradients")
         'This needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
     """
-    # A user may pass anything.
+    # A user may pass any object.
     if not hasattr(source, "abilities"):
         raise TypeError(f"Expected a model, but got {describe_kind(source)}.")
     if ability in source.abilities:
         return ""
     missing = ability.replace("_", " ")
-    # A function gives nothing but scores.
+    # A function of texts has no abilities besides its scores.
     if not source.abilities:
         return f"This needs {missing}, which {source.name} cannot give."
     alternatives = ", ".join(sorted(source.abilities)).replace("_", " ")

@@ -37,31 +37,31 @@ if TYPE_CHECKING:
 
 
 FAILED = "failed"
-"""Kind of the chunks with the reasons, in a column `reason`, why items have no results."""
+"""Kind of the stored chunks that say, in a column `reason`, why items have no results."""
 
 NO_WORDS = "Its text has no words."
-"""Why an empty text is left out."""
+"""Reason why an empty text is left out."""
 
 FLUSH_SECONDS = 5.0
-"""Maximum seconds of unwritten work; 0 writes after every batch."""
+"""Seconds after which results are written to the store; 0 to write after every batch."""
 
 MAX_FAILURES = 100
-"""Number of the first items that may fail before a run that leaves failing items out gives up."""
+"""Number of items that may fail, without a single success, before a run gives up."""
 
 Later = Callable[[], Mapping[str, Column]]
-"""Waits for the columns of a batch that has been launched, such as those of `read_later`."""
+"""Waits for the columns of a batch that a device is computing, such as a result of `read_later`."""
 
 Compute = Callable[[NDArray[np.int64]], "Mapping[str, Column] | Later"]
-"""Returns the columns of some items, or a function that waits for them."""
+"""Receives item indices, and returns their columns or a function that waits for the columns."""
 
 ITEM_ERRORS = (ValueError, RuntimeError, LookupError, ArithmeticError)
-"""Errors that may be due to an item."""
+"""Errors that an item may have caused."""
 
 ITEMS_BAR = BarText()
-"""Text of a bar if nobody says."""
+"""Default text of a progress bar."""
 
 _BATCH_LIMITS: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-"""Model -> what is computed -> items of a batch that fit in memory, if a larger batch did not."""
+"""Model -> what is computed -> maximum number of items per batch, once a batch did not fit."""
 
 
 # --- Stored chunks
@@ -77,20 +77,21 @@ class Store(Records):
             in the folder is set aside.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of
+        ValueError: If the folder contains other files, or another command is writing results of
             another run to it.
     """
 
     def write(self, chunk: Columns, kind: str = "chunk") -> None:
-        """Write one chunk into its own file, completely or not at all.
+        """Write a chunk into a new file, completely or not at all.
 
         Args:
-            chunk: The chunk. Nothing is written of one without items.
+            chunk: The chunk. If it has no items, no file is written.
             kind: "chunk" for results, or `FAILED`.
         """
         if not len(chunk):
             return
-        # A file of arrays: an array is stored under "NAME.rows", and a `Ragged` as two arrays.
+        # Name of an array in the file -> the array. A plain column "x" is stored as "x.rows", and a
+        # `Ragged` column as "x.values" and "x.offsets".
         arrays: dict[str, NDArray[Any]] = {"items": chunk.positions}
         for name, column in chunk.columns.items():
             if isinstance(column, Ragged):
@@ -98,45 +99,49 @@ class Store(Records):
                 arrays[f"{name}.offsets"] = column.offsets
             else:
                 arrays[f"{name}.rows"] = column
-        # No two chunks have an item in common, so that the first one gives a chunk a name of its
-        # own, whichever process writes it.
+        # No two chunks of a run have an item in common, so that the first item makes the file name
+        # unique, whichever process writes it.
         first_item = int(chunk.positions.min())
         self.write_arrays(f"{kind}-{first_item:09d}.npz", arrays)
 
     def read(self, kind: str = "chunk") -> Columns:
-        """Return all chunks of a kind, in the dataset's order, without damaged or outdated ones."""
+        """Return all chunks of a kind, in the order of the dataset; damaged ones are skipped.
+
+        Args:
+            kind: "chunk" for results, or `FAILED`.
+        """
         paths = sorted(self.folder.glob(f"{kind}-*.npz"))
         return join(self._read(path.name) for path in paths)
 
     def _read(self, name: str) -> Columns:
-        """Return the chunk of a file that `write` has written; an empty one if it is damaged."""
+        """Return the chunk in a file that `write` wrote; an empty chunk if the file is damaged."""
         arrays = self.read_arrays(name)
         if arrays is None:
             return EMPTY
         positions = arrays.pop("items").astype(np.int64)
         columns: dict[str, Column] = {}
         for key, array in arrays.items():
-            column_name, content = key.rsplit(".", 1)
-            if content == "rows":
+            column_name, part = key.rsplit(".", 1)
+            if part == "rows":
                 columns[column_name] = array
-            # The offsets are read with their values.
-            elif content == "values":
+            # "values" and "offsets" are the two parts of a `Ragged` column.
+            elif part == "values":
                 columns[column_name] = Ragged(array, arrays[f"{column_name}.offsets"])
         return Columns(positions, columns)
 
 
 def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
-    """Open the store of a run in every process: the main one makes it, and the others find it made.
+    """Open the store of a run in all processes, after the main process has created it.
 
     Args:
         folder: The folder.
-        run: What the results depend on; see `Store`.
+        run: Everything that the results depend on, as JSON values; see `Store`.
 
     Raises:
-        ValueError: If the folder holds other files, or another command is writing results of
+        ValueError: If the folder contains other files, or another command is writing results of
             another run to it.
     """
-    return processes().main_first(lambda: Store(folder, run), "opening the store")
+    return processes().run_main_first(lambda: Store(folder, run), "opening the store")
 
 
 # --- Options of a run
@@ -147,7 +152,7 @@ class HowToBatch(HowToKeep, total=False):
 
     Attributes:
         batch_size: Maximum items per batch; 32 by default.
-        max_tokens: Maximum tokens per padded batch; None, the default, for no bound.
+        max_tokens: Maximum tokens per padded batch; None (default) for no maximum.
         fail_fast: Whether an item that cannot be scored is an error; True by default.
     """
 
@@ -160,9 +165,9 @@ class HowToRun(HowToKeep, total=False):
     """Options of a run, none of which changes a result.
 
     Attributes:
-        notes: Small files to write next to the results: JSON values by name.
-        fail_fast: Whether an item that fails ends the run; True by default. If not, it is left out,
-            see `run_batches`.
+        notes: Name of a small file to write next to the results -> its JSON value.
+        fail_fast: Whether an item that fails ends the run. Defaults to True. If False, the item is
+            left out, see `run_batches`.
     """
 
     notes: Mapping[str, Any] | None
@@ -182,29 +187,31 @@ def run_model(
     lengths: NDArray[np.int64] | None = None,
     **run_options: Unpack[HowToRun],
 ) -> Columns:
-    """Run a computation that only reads a model over the batches of a dataset.
+    """Run a computation with a model, which it does not change, over the batches of a dataset.
 
     Args:
-        model: The model. It is frozen during the run, and as it was afterwards.
-        compute: Takes (n,) items, and returns named columns with one row per item, or a function
+        model: The model. It is in evaluation mode during the run, and restored afterwards.
+        compute: Receives (n,) item indices. It returns columns with one row per item, or a function
             that waits for them.
-        batches: Disjoint arrays of items that cover 0..N-1.
-        kind: What is computed: the text of the progress bar, and part of the identity of a store.
-        inputs: Returns what the results depend on besides the model and the code: fingerprints of
-            the inputs, and every option that changes a result. Called only with `out`.
-        lengths: (N,) tokens of each item, which the progress bar counts. If None, it counts items.
+        batches: Disjoint arrays of item indices that cover 0..N-1.
+        kind: What is computed, such as "logits": the title of the progress bar, and part of what
+            identifies a stored run.
+        inputs: Returns what identifies a stored run besides the model and the code: fingerprints of
+            the inputs, and every option that changes a result. It is called only with `out`.
+        lengths: (N,) number of tokens of each item, which the progress bar counts. If None, it
+            counts items.
         **run_options: Options of `HowToRun`.
 
     Returns:
         The columns; see `run_batches`.
 
     Raises:
-        ValueError: If `out` holds other files, or another command is writing results of another run
-            to it.
+        ValueError: If `out` contains other files, or another command is writing results of another
+            run to it.
     """
     from rightreasons.models.batching import frozen
 
-    # What is unknown, `run_batches` refuses.
+    # Unknown options are passed on to `run_batches`, which refuses them.
     options: dict[str, Any] = dict(run_options)
     out = options.pop("out", None)
     notes = options.pop("notes", None) or {}
@@ -220,7 +227,7 @@ def run_model(
         if processes().is_main:
             for name, value in notes.items():
                 store.write_json(name, value)
-    # A later question about the model begins with batches that fit.
+    # Later runs of the model begin with batches that fit in memory.
     limits = _BATCH_LIMITS.setdefault(model, {})
     with frozen(model):
         return run_batches(
@@ -240,28 +247,28 @@ def run_batches(
 ) -> Columns:
     """Call `compute` on each batch of items, and return its columns in the order of the items.
 
-    The processes of one launch take the batches in turn, and each returns the complete result. The
-    batches do not depend on the number of processes, and so neither does the result, up to
-    rounding. With a store, results are written every few seconds and at the end, also when an error
-    or Ctrl-C ends the run; a later run of the same kind computes only what is missing. A batch that
-    does not fit in the memory of its device is halved, and so are those that follow; a warning says
-    so.
+    The processes of a launch take turns at the batches, and each of them returns the complete
+    result. It does not depend on the number of processes, up to rounding. With a store, results are
+    written every few seconds and at the end, even if an error or Ctrl-C ends the run, and a later
+    run computes only the missing items. If a batch does not fit in the memory of its device, it and
+    the following batches are halved, with a warning.
 
     If `compute` returns a function that waits for the columns of a batch, the next batch is
-    launched before that is called, so that a GPU has work while this process reads one batch and
-    prepares another.
+    launched before that function is called. The GPU then has work while this process reads one
+    batch and prepares another.
 
     Args:
-        compute: Takes (n,) items, and returns named columns with one row per item, or a function
+        compute: Receives (n,) item indices. It returns columns with one row per item, or a function
             that waits for them.
-        batches: Disjoint arrays of items that cover 0..N-1.
-        store: Store of the results. None keeps them in memory.
-        progress: Whether to show a progress bar (on the main process).
-        bar: The text of the bar, and what it counts.
+        batches: Disjoint arrays of item indices that cover 0..N-1.
+        store: Store of the results. If None, they are kept in memory only.
+        progress: Whether to show a progress bar (in the main process).
+        bar: Title and unit of the bar.
         fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved
-            until the failing items are single; they are left out, and stored with their reasons.
-        fitting: Description -> items of a batch that fit in memory, from earlier runs; takes what
-            this run finds. None for a run from which others learn nothing.
+            until each failing item has a batch of its own. These items are left out, and their
+            reasons are stored.
+        fitting: Title of a bar -> maximum number of items per batch that fit in memory, from
+            earlier runs. The dictionary is updated. None to learn nothing for later runs.
 
     Returns:
         Each column over all N items, or over those that did not fail.
@@ -275,45 +282,45 @@ def run_batches(
     pending = _select_pending(batches, computed, failed)
     own_batches = pending[workers.rank :: workers.count]
     limits = {} if fitting is None else fitting
-    work = _Work(compute, store, fail_fast, max_items=limits.get(bar.description))
+    loop = _BatchLoop(compute, store, fail_fast, max_items=limits.get(bar.description))
     error: Exception | None = None
     try:
         is_shown = progress and workers.is_main and len(own_batches) > 0
         items = np.concatenate([np.empty(0, np.int64), *own_batches])
         with open_item_bar(bar, items, is_shown=is_shown) as advance:
-            work.run(own_batches, advance)
+            loop.run(own_batches, advance)
     except Exception as raised:
         if workers.count == 1:
             raise
         error = raised
     finally:
-        if work.max_items is not None:
-            limits[bar.description] = work.max_items
+        if loop.max_items is not None:
+            limits[bar.description] = loop.max_items
 
-    # A process that failed still takes part, so that the others learn of it and none waits forever.
+    # A process that failed also takes part in this exchange, or the others would wait forever.
     for raised_error in workers.gather(error, "errors"):
         if raised_error is not None:
             raise raised_error
-    columns = join([computed, *workers.gather(join(work.computed), "results")])
-    failures = join([failed, *workers.gather(join(work.failed), "failures")])
+    columns = join([computed, *workers.gather(join(loop.computed), "results")])
+    failures = join([failed, *workers.gather(join(loop.failed), "failures")])
     result = columns.add_failures(failures)
     if result.failures and not len(columns):
-        # Most often, all items fail for the same reason: the first one is enough, and so are the
-        # options to blame for the last one.
+        # All items usually fail for the same reason, so that the first reason is enough.
         first_reason = next(iter(result.failures.values()))
-        raise OptionError(first_reason, option=work.options)
+        raise OptionError(first_reason, option=loop.options)
     return result
 
 
 def _read_stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
-    """Return the results, and the failures, of earlier runs that are not computed again.
+    """Return the results and the failures of earlier runs, which are not computed again.
 
     Args:
         store: The store; None for a run without one.
-        fail_fast: Whether an item that fails ends the run. Then earlier failures are tried again.
+        fail_fast: Whether an item that fails ends the run. If so, items that failed earlier are
+            tried again, and no failures are returned.
 
     Returns:
-        The results, and the items that failed with their reasons, in a column `reason`.
+        The results; and the items that failed, with their reasons in a column `reason`.
     """
     if store is None:
         return EMPTY, EMPTY
@@ -321,7 +328,7 @@ def _read_stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns
     if fail_fast:
         return computed, EMPTY
     failed = store.read(FAILED)
-    # An item may have failed in one run, and been computed in a later one: then its result counts.
+    # An item may have failed in one run, and succeeded in a later one. Then it is not a failure.
     is_failed = ~np.isin(failed.positions, computed.positions)
     columns = {name: np.asarray(column)[is_failed] for name, column in failed.columns.items()}
     return computed, Columns(failed.positions[is_failed], columns)
@@ -330,15 +337,15 @@ def _read_stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns
 def _select_pending(
     batches: Sequence[NDArray[np.int64]], computed: Columns, failed: Columns
 ) -> list[NDArray[np.int64]]:
-    """Return the batches without the items that are finished; empty batches are left out.
+    """Remove from batches the items that earlier runs finished; empty batches are left out.
 
     Args:
-        batches: Disjoint arrays of items that cover 0..N-1.
+        batches: Disjoint arrays of item indices that cover 0..N-1.
         computed: Results of earlier runs.
         failed: Failures of earlier runs.
     """
     finished = np.concatenate([computed.positions, failed.positions])
-    # The main process decides; the others may see newer chunks.
+    # All processes use what the main process has read, because the others may see newer chunks.
     finished = processes().gather(finished, "what is done")[0]
     is_done = np.zeros(sum(map(len, batches)), dtype=bool)
     is_done[finished] = True
@@ -351,18 +358,18 @@ def _select_pending(
 
 
 @dataclass(eq=False)
-class _Work:
-    """What one process computes of a run, written every few seconds and at the end.
+class _BatchLoop:
+    """The loop over the batches of one process, with its results so far.
 
     Attributes:
-        compute: Returns the columns of some items, or a function that waits for them.
-        store: Store of the results; None keeps them in memory.
+        compute: Receives item indices, and returns columns or a function that waits for them.
+        store: Store of the results; None if they are kept in memory only.
         fail_fast: Whether an item that fails ends the run.
-        computed: Results so far.
-        failed: Items that failed so far, with their reasons.
-        n_written: Number of chunks of both that are written.
-        max_items: Items of a batch that fit in memory; None while all do.
-        options: Names of the options to blame for the last failure; () if it is not an option.
+        computed: Chunks of results so far.
+        failed: Chunks of the items that failed so far, with their reasons.
+        n_written: Number of chunks of `computed`, and of `failed`, that are in the store.
+        max_items: Maximum number of items per batch that fit in memory; None if all batches fit.
+        options: Names of the options that caused the last failure; empty if no option did.
     """
 
     compute: Compute
@@ -375,18 +382,18 @@ class _Work:
     options: Sequence[str] = ()
 
     def run(self, batches: Sequence[NDArray[np.int64]], advance: Advance) -> None:
-        """Compute batches in turn; what is computed is written also when an error ends it.
+        """Compute batches one after another, and store the results, even if an error ends the work.
 
-        While a device computes one batch, the next one is prepared and launched: at most one batch
-        is running, unread, at the beginning of a round.
+        While a device computes one batch, the next one is prepared and launched. At the beginning
+        of a round of the loop, at most one batch is running.
 
         Args:
-            batches: The batches.
-            advance: Called with the items of each batch that is finished.
+            batches: Arrays of item indices.
+            advance: Called with the items of each finished batch, to advance a progress bar.
         """
         last_flush = time.monotonic()
         queue = deque(batches)
-        # Items of the batches that are computed but not read, with functions that wait for them.
+        # Items of the batches that were launched but not read, with functions that wait for them.
         launched: deque[tuple[NDArray[np.int64], Later]] = deque()
         try:
             while queue or launched:
@@ -396,28 +403,29 @@ class _Work:
                     items = self._take_batch(queue)
                     wait, is_running = self._launch(items)
                     launched.append((items, wait))
-                # The batch that was just launched is read in the next round, after another one has
-                # been launched. Nothing is gained by that if it is finished, or is the last one.
+                # The new batch is read in the next round, after another one has been launched. If
+                # it has finished already, or is the last one, it is read at once.
                 n_left_running = int(is_running and len(queue) > 0)
                 while len(launched) > n_left_running:
                     items, wait = launched.popleft()
                     halves = self._read(items, wait)
                     if halves:
-                        _put_back(queue, halves, launched)
+                        _requeue(queue, halves, launched)
                     else:
                         advance(items)
                 if time.monotonic() - last_flush >= FLUSH_SECONDS:
                     self._flush()
                     last_flush = time.monotonic()
         finally:
-            # The error of an earlier batch ends the run; those after it may be fine.
+            # After an error, the results of batches that were launched later are stored if they are
+            # valid. If not, the first error is the one to report.
             with contextlib.suppress(Exception):
                 for items, wait in launched:
                     self.computed.append(Columns(items, wait()))
             self._flush()
 
     def _take_batch(self, queue: deque[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Take the next batch, or as much of it as fits in memory."""
+        """Remove the next batch from the queue, or as many of its items as fit in memory."""
         items = queue.popleft()
         if self.max_items is not None and len(items) > self.max_items:
             queue.appendleft(items[self.max_items :])
@@ -427,9 +435,12 @@ class _Work:
     def _launch(self, items: NDArray[np.int64]) -> tuple[Later, bool]:
         """Start to compute a batch.
 
+        Args:
+            items: (n,) indices of the items.
+
         Returns:
-            A function that waits for the columns, and raises the error if the batch has failed; and
-            whether the batch is still running on its device.
+            A function that waits for the columns, or raises the error of the batch; and whether the
+            batch is still running on its device.
         """
         try:
             result = self.compute(items)
@@ -440,16 +451,18 @@ class _Work:
         return result, True
 
     def _read(self, items: NDArray[np.int64], wait: Later) -> list[NDArray[np.int64]]:
-        """Wait for the columns of a batch, and keep them, or the reason why its only item failed.
+        """Wait for the columns of a batch, and keep them; or halve the batch if it failed.
+
+        Batches get smaller until they fit in memory, and until an item that fails is alone in its
+        batch. The reason of such an item is kept.
 
         Args:
-            items: (n,) items of the batch.
-            wait: Returns its columns, or raises its error.
+            items: (n,) indices of the items of the batch.
+            wait: Returns the columns of the batch, or raises its error.
 
         Returns:
-            [] if the batch is finished. If it failed, the two halves, which are to be computed
-            instead: batches get smaller until they fit in memory, and until a failing item is
-                single.
+            Two halves of the batch that have to be computed instead; empty if the batch is
+            finished.
 
         Raises:
             Exception: The error of the batch, if it ends the run.
@@ -482,7 +495,7 @@ class _Work:
         return []
 
     def _flush(self) -> None:
-        """Write what is not written yet."""
+        """Write all results and failures that are not in the store yet."""
         if self.store is None:
             return
         n_computed, n_failed = self.n_written
@@ -492,32 +505,32 @@ class _Work:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether a batch failed because its device had no memory for it."""
-    # The error of torch is the cause of the one that names the item. It is known by its name, so
-    # that torch need not be imported. cuBLAS and other libraries that allocate memory themselves
-    # report a status like CUBLAS_STATUS_ALLOC_FAILED.
+    """Return whether a batch failed because its device did not have enough memory."""
+    # The error of torch is the cause of an error that names the item. It is recognized by the name
+    # of its class, so that torch need not be imported. Libraries that allocate memory themselves,
+    # such as cuBLAS, report a status like CUBLAS_STATUS_ALLOC_FAILED.
     cause = error.__cause__ or error
     return type(cause).__name__ == "OutOfMemoryError" or "_ALLOC_FAILED" in str(cause)
 
 
-def _put_back(
+def _requeue(
     queue: deque[NDArray[np.int64]],
     halves: Sequence[NDArray[np.int64]],
     launched: deque[tuple[NDArray[np.int64], Later]],
 ) -> None:
-    """Return a batch that failed, and those launched after it, to the front of the queue.
+    """Put a batch that failed, and those launched after it, back at the front of the queue.
 
     Args:
-        queue: Batches that are still to be launched, which get these at the front.
-        halves: Halves of the batch that failed.
-        launched: Batches that were launched after it, which is emptied: they may lack memory, too,
-            or may be lost with it.
+        queue: Batches that have not been launched yet.
+        halves: The two halves of the batch that failed.
+        launched: Batches that were launched after it, which is emptied. They may not fit in memory
+            either, or may be lost with the failed batch.
     """
     batches = [*halves, *(items for items, _ in launched)]
-    # `extendleft` adds one after the other, so that the last one ends at the front.
+    # `extendleft` adds one element after the other to the front, which reverses their order.
     queue.extendleft(reversed(batches))
     launched.clear()
-    # Memory that the allocator of torch has in reserve is not available to cuBLAS.
+    # cuBLAS cannot use memory that the allocator of torch holds in reserve.
     if "torch" in sys.modules:
         sys.modules["torch"].cuda.empty_cache()
 

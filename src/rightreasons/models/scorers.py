@@ -1,4 +1,4 @@
-"""Whatever people have as a scorer: a folder, a loaded model, a pipeline, an estimator, a function.
+"""Scorers from folders, loaded models, pipelines, estimators, functions and servers.
 
 `as_scorer` is the entry point. Only models of torch need torch, which is imported where such a
 model is opened.
@@ -59,14 +59,14 @@ def as_scorer(
     `rightreasons.testing.check_scorer` tests a scorer.
 
     Args:
-        model: A scorer, which is returned as it is; a folder, a hub id, the address of a server, or
-            "module.py:function"; a model of transformers, or a session of optimum (ONNX), with its
-            `tokenizer`, also as a pair or in a `Trainer`; a text-classification or text-generation
-            pipeline of transformers; a fitted estimator or pipeline of scikit-learn with
-            `predict_proba`, which takes texts, or a frame with one column of them; or a function of
-            N texts. The function gets the second texts of pairs as `text_pairs`, if it has such a
-            parameter. It returns (N, K) scores, the scores of the second of two classes, or scores
-            by class name, as pipelines do. A language model gets a `Prompt`.
+        model: A scorer, which is returned unchanged; a folder, a hub id, the address of a server,
+            or "module.py:function"; a model of transformers, or a session of optimum (ONNX), with
+            its `tokenizer`, also as a pair or in a `Trainer`; a text-classification or
+            text-generation pipeline of transformers; a fitted estimator or pipeline of scikit-learn
+            with `predict_proba`, which takes texts, or a frame with one column of them; or a
+            function of N texts. The function gets the second texts of pairs as `text_pairs`, if it
+            has such a parameter. It returns (N, K) scores, the scores of the second of two classes,
+            or scores by class name, as pipelines do. A language model gets a `Prompt`.
         tokenizer: The tokenizer of a loaded model. If None, that of the folder or download from
             which the model was loaded.
         label_names: K names of the classes, in the order of the scores. A function needs them,
@@ -106,7 +106,7 @@ def as_scorer(
     scorer = _find_scorer(model, tokenizer, label_names, name)
     # Functions come last: pipelines, modules and scorers of users may be callable, too.
     if scorer is None:
-        return _of_function(model, label_names, name, fingerprint, scores)
+        return _wrap_function(model, label_names, name, fingerprint, scores)
     if scores is not None:
         raise OptionError(
             f"Expected no `scores` for {scorer.name}, which defines the kind of its scores. Pass "
@@ -117,17 +117,18 @@ def as_scorer(
 
 
 def as_named_scorer(model: Any, label_names: Sequence[str] | None, **options: Any) -> Scorer:
-    """Return a scorer of a model, with the names of classes that are given if it has none itself.
+    """Return a scorer of a model; use the given class names only if the model has none itself.
 
     Args:
-        model: A model, as `as_scorer` takes it.
-        label_names: Names for a model that has none, as a function. None for no names.
+        model: A model in any form that `as_scorer` accepts.
+        label_names: Names of the classes for a model without names, such as a function. If None,
+            such a model is an error.
         **options: Further arguments of `as_scorer`.
     """
     try:
         return as_scorer(model, **options)
     except OptionError as error:
-        # Names do not help against any other error.
+        # Only an error about missing names can be resolved by names.
         if "label_names" not in error.option or label_names is None:
             raise
         return as_scorer(model, label_names=label_names, **options)
@@ -136,18 +137,23 @@ def as_named_scorer(model: Any, label_names: Sequence[str] | None, **options: An
 def _find_scorer(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer | None:
-    """Return the scorer of a model in any form besides a function or an estimator.
+    """Return the scorer of a model in any form, except for a function or an estimator.
 
-    The arguments are those of `as_scorer`.
+    Args:
+        model: A scorer, an engine, a name, a model of transformers, a (model, tokenizer) pair, a
+            `Trainer`, or a pipeline.
+        tokenizer: The tokenizer of a loaded model, or None.
+        label_names: Names of the classes that a language model chooses from. None for choices.
+        name: Name in reports, or None.
 
     Returns:
-        The scorer. None for anything else, which may be a function or an estimator.
+        The scorer. None for any other object, which may be a function or an estimator.
 
     Raises:
         TypeError: If an object has some members of `Scorer`, but not all.
     """
     if isinstance(model, (str, os.PathLike)):
-        return _of_name(model, label_names)
+        return _open_by_name(model, label_names)
     if isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
     elif _has_member(model, "model") and _has_member(model, "processing_class"):
@@ -159,10 +165,10 @@ def _find_scorer(
     if all(_has_member(model, member) for member in _ENGINE_MEMBERS):
         return Prompted(Prompt(), model, label_names)
     if _is_pipeline(model):
-        return _of_pipeline(model, label_names, name)
-    # A session of optimum is no module, but has the configuration of its model.
+        return _wrap_pipeline(model, label_names, name)
+    # A session of optimum is not a module of torch, but has the configuration of its model.
     if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
-        return _of_transformers(model, tokenizer, label_names, name)
+        return _wrap_transformers(model, tokenizer, label_names, name)
     if _has_member(model, "label_names") and _has_member(model, "predict"):
         missing = [member for member in MEMBERS if not _has_member(model, member)]
         raise TypeError(
@@ -172,7 +178,7 @@ def _find_scorer(
     return None
 
 
-def _of_function(
+def _wrap_function(
     model: Any,
     label_names: Sequence[str] | None,
     name: str | None,
@@ -181,10 +187,16 @@ def _of_function(
 ) -> Scorer:
     """Return the scorer of a function of texts, or of a fitted estimator of scikit-learn.
 
-    The arguments are those of `as_scorer`.
+    Args:
+        model: The function or the estimator.
+        label_names: K names of the classes. If None, an estimator has its own names.
+        name: Name in reports. If None, the name of the function, or the types of the estimator's
+            steps.
+        fingerprint: Name of what the answers depend on, or None.
+        scores: "probabilities", "logits" or "log_probabilities". If None, "probabilities".
 
     Raises:
-        TypeError: If the model is neither.
+        TypeError: If the model is neither a function nor an estimator.
         OptionError: If a function has no `label_names`.
     """
     refusal = describe_object(model)
@@ -196,7 +208,7 @@ def _of_function(
             "of the class."
         )
     function: Callable[..., Any]
-    # Estimators first, since some of them may be called, too.
+    # Estimators are tested first, because some of them can be called, too.
     if callable(getattr(model, "predict_proba", None)):
         name = name or describe_estimator(model)
         function = _get_estimator_function(model, name)
@@ -225,8 +237,12 @@ def _of_function(
 
 
 def _get_classes(estimator: Any) -> Sequence[str]:
-    """Return the names of the classes of a fitted estimator."""
-    # SetFit calls them `labels`.
+    """Return the names of the classes of a fitted estimator.
+
+    Raises:
+        ValueError: If the estimator has no classes, because it is not fitted.
+    """
+    # `labels` is the name in SetFit.
     for attribute in ("classes_", "labels"):
         names = getattr(estimator, attribute, None)
         if names is not None:
@@ -245,20 +261,20 @@ def open_engine(
     out: str | os.PathLike[str] | None = None,
     **how: Any,
 ) -> Engine:
-    """Open a language model, local or behind a server, and try it.
+    """Open a language model, in this process or behind a server, and run a trial of it.
 
     Args:
-        model: A folder, a hub id, a GGUF file or the address of a server.
-        prompt: Options of its prompt.
+        model: A folder, a hub id, a GGUF file, or the address of a server.
+        prompt: Options of the prompt, of which `thinking` and `chat` are used.
         server: Options of the server.
-        batch_size: Items of `TOKENS_PER_ITEM` tokens per batch of a local model. If None, that of
-            `default_batch_size`.
+        batch_size: Number of items per batch of a model in this process. A batch has
+            `TOKENS_PER_ITEM` tokens for each of them. If None, it depends on the device.
         out: Folder of answers, whose costs count towards the limits of a server. None if it is not
             known.
-        **how: `revision`, `device` and `dtype` of a local model.
+        **how: `revision`, `device` and `dtype` of a model in this process.
 
     Raises:
-        OptionError: If one of these three is given for a server.
+        OptionError: If `revision`, `device` or `dtype` is given for a server.
     """
     if not is_address(model):
         require_package("torch")
@@ -270,20 +286,19 @@ def open_engine(
         return LocalEngine(scorer, prompt.thinking, max_tokens=max_tokens)
     from rightreasons.models.servers.opening import open_server
 
-    # A server decides these by itself.
     for name, value in how.items():
         if value is not None:
             raise OptionError(
                 f"Expected no `{name}` for a model on a server, but got {value!r}.", option=name
             )
-    # The trial of a server is the first of its costs.
+    # `out` is needed now, because the trial of the server already costs something.
     return open_server(
         str(model), options=server, chat=prompt.chat, thinking=prompt.thinking, out=out
     )
 
 
 def describe_estimator(estimator: Any) -> str:
-    """Return what reports call an estimator: its type, or the types of its steps.
+    """Return the name of an estimator in reports: its type, or the types of its steps.
 
     Example:
         >>> from sklearn.feature_extraction.text import CountVectorizer
@@ -301,27 +316,27 @@ def describe_estimator(estimator: Any) -> str:
 
 
 def _has_member(model: Any, member: str) -> bool:
-    """Return whether an object has a member, without computing it."""
+    """Return whether an object has an attribute, without computing it if it is a property."""
     return hasattr(type(model), member) or member in getattr(model, "__dict__", ())
 
 
 def _is_module(model: Any) -> bool:
-    """Return whether an object is a module of torch; there is none before torch is imported."""
+    """Return whether an object is a module of torch, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def _is_pipeline(model: Any) -> bool:
-    """Return whether an object is a pipeline of transformers, also of a subclass."""
-    # By name, so that transformers need not be imported.
+    """Return whether an object is a pipeline of transformers, or of a subclass of one."""
+    # Classes are compared by name, so that transformers need not be imported.
     for kind in type(model).__mro__:
         if f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines."):
             return True
     return False
 
 
-def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
-    """Open a model by its name, as the scorer for which it is made.
+def _open_by_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
+    """Open a model by its name, as a scorer of its kind.
 
     Args:
         model: A folder, a hub id, a GGUF file, or the address of a server.
@@ -332,43 +347,45 @@ def _of_name(model: str | os.PathLike[str], label_names: Sequence[str] | None) -
     """
     if not is_address(model):
         require_package("torch")
-        from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+        from rightreasons.models.choices import LANGUAGE_MODELS, find_model_kind
         from rightreasons.models.loading import load_classifier, load_multiple_choice
 
-        kind = kind_of_model(model)
+        kind = find_model_kind(model)
         if kind == "choice":
             return load_multiple_choice(model)
-        # The loader of classifiers says what any other kind lacks.
+        # For a model of another kind, `load_classifier` raises an error with the reason.
         if kind not in LANGUAGE_MODELS:
             return load_classifier(model)
     return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
 
 
-def _of_transformers(
+def _wrap_transformers(
     model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
 ) -> Scorer:
     """Return the scorer of a loaded model of transformers, or of a session of optimum.
 
-    A model with a head becomes a `Classifier`, and a language model a `Prompted`. A session, which
-    runs outside torch, is a function of texts.
-
     Args:
         model: The model.
-        tokenizer: Its tokenizer. None for that of the folder or download from which it was loaded.
+        tokenizer: Its tokenizer. If None, that of the folder or download from which the model was
+            loaded.
         label_names: Names of the classes that a language model chooses from. None for choices.
-        name: Name in reports. None for the model's own.
+        name: Name in reports. If None, the model's own name.
+
+    Returns:
+        A `Classifier` for a model with a head, a `Prompted` for a language model, and a
+        `FunctionScorer` for a session, which runs outside torch.
     """
-    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+    from rightreasons.models.choices import LANGUAGE_MODELS, find_model_kind
     from rightreasons.models.heads import check_classes
     from rightreasons.models.loading import make_classifier, unpack_model
     from rightreasons.models.local import LocalEngine
 
     model, tokenizer, name = unpack_model(model, tokenizer, name)
-    if not _is_module(model):
-        # A session of optimum runs outside torch.
+    is_session = not _is_module(model)
+    if is_session:
         names = check_classes(model.config, name)
         return FunctionScorer(_get_session_function(model, tokenizer), names, name)
-    kind = kind_of_model(model)
+    kind = find_model_kind(model)
     if kind not in LANGUAGE_MODELS:
         return make_classifier(model, tokenizer, name)
     scorer = LANGUAGE_MODELS[kind](model, tokenizer, name)
@@ -376,13 +393,13 @@ def _of_transformers(
     return Prompted(Prompt(), LocalEngine(scorer), label_names)
 
 
-def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
-    """Return the scorer of the model of a pipeline, which truncates texts as the pipeline does.
+def _wrap_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
+    """Return a scorer of the model in a pipeline, which truncates texts like the pipeline.
 
     Args:
         pipeline: A text-classification or text-generation pipeline of transformers.
         label_names: Names of the classes that a language model chooses from. None for choices.
-        name: Name in reports. None for the model's own.
+        name: Name in reports. If None, the model's own name.
 
     Raises:
         TypeError: If it is a zero-shot pipeline.
@@ -390,7 +407,8 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
     """
     tokenizer = pipeline.tokenizer
     if pipeline.task == "zero-shot-classification":
-        # Its model compares a text with each candidate, and has classes of another kind.
+        # The model of such a pipeline compares a text with a candidate label, and its own classes
+        # are those of entailment.
         raise TypeError(
             "Expected a function of texts, but got a zero-shot pipeline, whose classes are its "
             "candidate labels. Pass lambda texts: pipeline(texts, candidate_labels=[…])."
@@ -398,7 +416,7 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
     name = name or pipeline.model.name_or_path
     length = pipeline._preprocess_params.get("max_length")
     if length is not None:
-        # The user's tokenizer stays as it is.
+        # A copy, because the tokenizer belongs to the user.
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.model_max_length = min(length, tokenizer.model_max_length)
     postprocessing = getattr(pipeline, "_postprocess_params", {})
@@ -410,7 +428,7 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
             "sigmoid to each class. Omit `function_to_apply`, or pass the name of a multi-label "
             "model, with a `target`."
         )
-    return _of_transformers(pipeline.model, tokenizer, label_names, name)
+    return _wrap_transformers(pipeline.model, tokenizer, label_names, name)
 
 
 def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]:
@@ -420,7 +438,7 @@ def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]
 
     Args:
         model: A fitted estimator with `predict_proba`.
-        name: Its name in errors.
+        name: Name of the estimator, for errors.
 
     Raises:
         ValueError: If it was fitted on several columns.
@@ -440,20 +458,20 @@ def _get_estimator_function(model: Any, name: str) -> Callable[[list[str]], Any]
 
 
 def _get_session_function(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
-    """Return a function of N texts that runs a classifier outside torch, such as one in ONNX.
+    """Return a function of texts that runs a classifier outside torch, such as one in ONNX.
 
     Args:
         model: A session of optimum, which is called with tensors and returns logits.
         tokenizer: Its tokenizer.
 
     Returns:
-        A function of texts, and second texts of pairs, that returns (N, K) probabilities.
+        A function of N texts, and perhaps N second texts, that returns (N, K) probabilities.
     """
     import torch
 
-    from rightreasons.models.trial import length_bound
+    from rightreasons.models.trial import get_max_length
 
-    length = length_bound(model, tokenizer)
+    length = get_max_length(model, tokenizer)
 
     def compute_probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
         rows: Any = zip(texts, strict=True)
@@ -490,7 +508,7 @@ def demo_encoder() -> Path:
         Wang et al. (2020), "MiniLM: Deep Self-Attention Distillation"; Reimers & Gurevych (2019),
         "Sentence-BERT".
     """
-    folder = packaged_folder(ENCODER, "model", "config.json")
+    folder = find_packaged_folder(ENCODER, "model", "config.json")
     if folder is None:
         raise ModuleNotFoundError(describe_missing_extra(ENCODER), name=ENCODER)
     return folder
@@ -503,13 +521,14 @@ def demo_language_model() -> Path:
         A file that `load_causal`, `load_chooser` and the commands accept as a model.
 
     Raises:
-        ImportError: If the package, or `gguf`, which reads the file, is not installed.
+        ImportError: If the package is not installed, or the package `gguf`, which reads the file.
 
     References:
         Allal et al. (2025), "SmolLM2: When Smol Goes Big".
     """
-    # Without gguf, nothing could read the file.
-    folders = _find_package_folders(LANGUAGE_MODEL) if importlib.util.find_spec("gguf") else []
+    # Without the package `gguf`, the file could not be read.
+    has_gguf = importlib.util.find_spec("gguf") is not None
+    folders = _find_package_folders(LANGUAGE_MODEL) if has_gguf else []
     for folder in folders:
         files = sorted(folder.rglob("*.gguf"))
         if files:
@@ -520,10 +539,16 @@ def demo_language_model() -> Path:
     )
 
 
-def packaged_folder(package: str, folder: str, file: str) -> Path | None:
-    """Return a folder of an installed package that contains a file; None if there is none.
+def find_packaged_folder(package: str, folder: str, file: str) -> Path | None:
+    """Find a folder inside an installed package, without importing the package.
 
-    The package is not imported.
+    Args:
+        package: Name of the package.
+        folder: Path of the folder in the package.
+        file: Name of a file that the folder has to contain.
+
+    Returns:
+        The folder. None if the package is not installed, or does not contain the file.
     """
     for root in _find_package_folders(package):
         if (root / folder / file).is_file():

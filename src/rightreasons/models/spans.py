@@ -1,7 +1,7 @@
 """Answers of a question-answering model: the best span of each context, over all of its windows.
 
-`predict_answers` is the entry point: it finds the best spans of each window (`best_spans`), and
-joins those of the windows of a context (`join_windows`).
+`predict_answers` is the entry point. It finds the best spans of each window (`find_best_spans`),
+and joins those of all windows of a context (`join_windows`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_LENGTH = 384
 """Maximum tokens per window, if the model takes as many."""
 
 Span = tuple[int, int]
-"""The first character of a span in its context, and the one after its last."""
+"""Index of the first character of a span in its context, and index after its last character."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,10 +45,10 @@ class SpanAnswers:
 
     Attributes:
         ids: N ids.
-        texts: N texts: the best span of each context.
-        confidence: (N,) its probability among the n best spans.
-        failures: Id of a question that the model could not answer -> the reason; it is not among
-            the N.
+        texts: N answers: the best span of each context.
+        confidence: (N,) probability of the answer among the n best spans.
+        failures: Id of a question that the model could not answer -> the reason. Such a question is
+            not one of the N.
     """
 
     ids: tuple[str, ...]
@@ -78,13 +78,13 @@ def predict_answers(
         questions: N questions.
         contexts: N contexts; none may be empty.
         ids: N unique ids; by default "0", "1", …
-        max_length: Maximum tokens per window; None takes 384, or what the model allows if that is
-            less.
+        max_length: Maximum number of tokens per window. If None, 384, or the maximum of the model
+            if that is less.
         n_best: Number of spans per context.
-        batch_size: Maximum windows per batch; they are batched by length.
-        max_tokens: Maximum tokens per padded batch; None for no bound.
+        batch_size: Maximum number of windows per batch; they are batched by length.
+        max_tokens: Maximum number of tokens per padded batch; None for no maximum.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run resumes.
+        out: A folder for the results, written as they are computed: an interrupted run resumes.
         fail_fast: Whether a question that the model cannot answer is an error (default). If not, it
             is left out, and `failures` has its id and the reason.
 
@@ -92,9 +92,9 @@ def predict_answers(
         A `SpanAnswers`.
 
     Raises:
-        TypeError: If a column is of the wrong kind.
+        TypeError: If a column has the wrong type.
         ValueError: If columns differ in length, a text is empty or has no tokens, the model is of
-            another kind, a logit is not finite, or `out` holds other files.
+            another kind, a logit is not finite, or `out` contains other files.
     """
     questions = check_texts(questions, "questions")
     contexts = check_texts(contexts, "contexts")
@@ -112,7 +112,7 @@ def predict_answers(
     is_complete, reasons = columns.find_complete(windows.owner)
     answered = np.setdiff1d(np.arange(len(names)), list(reasons))
     question_by_window = windows.owner[columns.positions[is_complete]]
-    # Renumber the questions without those that failed: `answered` is sorted and contains them.
+    # Number the answered questions from 0. `answered` is sorted, so that the search finds them.
     owners = np.searchsorted(answered, question_by_window)
     spans = {name: columns.array(name)[is_complete] for name in ("starts", "ends", "scores")}
     best_by_question = join_windows(owners, spans, len(answered), n_best=n_best)
@@ -121,7 +121,7 @@ def predict_answers(
     for question, scored_spans in zip(answered, best_by_question, strict=True):
         (start, end), _ = scored_spans[0]
         texts.append(contexts[question][start:end])
-        # A distribution over the best spans alone: further ones hardly change it.
+        # The softmax is over the best spans only, because other spans hardly change it.
         scores = np.array([[score for _, score in scored_spans]])
         confidence.append(softmax(scores)[0, 0])
     return SpanAnswers(
@@ -139,17 +139,17 @@ def _score_windows(
     n_best: int,
     options: HowToBatch,
 ) -> Columns:
-    """Find the best spans of each window by the model, in a run that can resume.
+    """Find the best spans of each window by the model, in a run that can be resumed.
 
     Args:
         classifier: A question-answering model.
-        names: N ids of the questions, for errors.
+        names: N ids of the questions.
         windows: W windows of the N contexts.
         n_best: Number of spans per window.
-        options: Options of the run.
+        options: Batch sizes and storage of the run.
 
     Returns:
-        `starts`, `ends` and `scores` of `best_spans`, (W, n_best) each.
+        Columns `starts`, `ends` and `scores` of `find_best_spans`, (W, n_best) each.
     """
 
     @torch.inference_mode()
@@ -160,7 +160,7 @@ def _score_windows(
                 f"Expected a question-answering model, but {classifier.name} gives no logits of "
                 "spans."
             )
-        return best_spans(
+        return find_best_spans(
             outputs.start_logits.float(),
             outputs.end_logits.float(),
             windows,
@@ -169,17 +169,17 @@ def _score_windows(
             name=classifier.name,
         )
 
-    # The items of the run are windows, but their names begin with the id of the question.
+    # The items of the run are windows, whose names begin with the id of the question.
     window_names = []
     for window, question in enumerate(windows.owner.tolist()):
         window_names.append(f"{names[question]} (window {window})")
     items = Items(classifier, tuple(window_names), windows.encoded)
-    # Contexts with equal tokens may have them at different characters, and so other answers.
-    places = digest_arrays(windows.places.columns)
-    return items.run("spans", score, depends={"places": places, "answers": n_best}, **options)
+    # Equal tokens may be at different characters of a context, and so are the answers.
+    digest = digest_arrays(windows.characters.columns)
+    return items.run("spans", score, depends={"places": digest, "answers": n_best}, **options)
 
 
-def best_spans(
+def find_best_spans(
     start: torch.Tensor,
     end: torch.Tensor,
     windows: Windows,
@@ -189,36 +189,39 @@ def best_spans(
     n_best: int = 20,
     name: str = "the model",
 ) -> Callable[[], dict[str, NDArray[Any]]]:
-    """Find the best spans of some windows.
+    """Find the best spans of a batch of windows.
 
-    Candidates are all pairs of a first and a last token that is not before it, and not too far.
+    Candidates are all pairs of a first and a last token of the context, of which the last is at
+    most `max_answer_tokens` - 1 tokens after the first. The score of a span is the sum of its two
+    logits.
 
     Args:
-        start: (w, T) logits of the first token.
-        end: (w, T) logits of the last token.
+        start: (w, T) logits of the first token of an answer.
+        end: (w, T) logits of the last token of an answer.
         windows: All windows.
-        batch: (w,) positions of these windows.
-        max_answer_tokens: Maximum tokens per span.
-        n_best: Number of spans.
+        batch: (w,) indices of the windows of the batch.
+        max_answer_tokens: Maximum number of tokens per span.
+        n_best: Number of spans per window.
         name: Name of the model, for errors.
 
     Returns:
-        A function that waits for `starts` and `ends` (w, n_best) characters, -1 if there are fewer
-        spans, and `scores` (w, n_best), minus infinity there. It raises a `ValueError` if a context
-        has no tokens, or a logit is not finite.
+        A function that waits for three arrays (w, n_best): `starts`, index of the first character
+        of a span in its context; `ends`, index after its last character; and `scores`. If a window
+        has fewer spans, the others have -1, -1 and minus infinity. The function raises a
+        `ValueError` if a context has no tokens, or a logit is not finite.
     """
-    places = pad(windows.places, batch, start.device)
-    # Tokens of the question and padding have no place in the context, and are no answers.
-    in_context = places["first"] >= 0
+    characters = pad(windows.characters, batch, start.device)
+    # Tokens of the question and padding are not in the context, and cannot be part of an answer.
+    in_context = characters["first"] >= 0
     is_finite = _are_finite(start, in_context) & _are_finite(end, in_context)
     start = start.masked_fill(~in_context, -torch.inf)
     end = end.masked_fill(~in_context, -torch.inf)
     scores, first_tokens, last_tokens = _select_spans(start, end, max_answer_tokens, n_best)
-    # A short context has fewer spans than n_best. The others contain a masked token, or lack a
-    # column.
+    # A short context has fewer than n_best spans. The rest has a score of minus infinity, or is
+    # not in the table at all.
     is_span = torch.isfinite(scores)
-    starts = torch.where(is_span, places["first"].gather(1, first_tokens), -1)
-    ends = torch.where(is_span, places["last"].gather(1, last_tokens), -1)
+    starts = torch.where(is_span, characters["first"].gather(1, first_tokens), -1)
+    ends = torch.where(is_span, characters["last"].gather(1, last_tokens), -1)
     n_missing = n_best - scores.shape[1]
     questions = windows.owner[batch]
 
@@ -238,7 +241,7 @@ def best_spans(
             )
         return dict(zip(("starts", "ends", "scores"), columns, strict=True))
 
-    # The device may still be computing, so that the checks wait until the arrays are read.
+    # The checks wait until the arrays are read, because the device may still be computing.
     return read_later(
         check_columns,
         in_context.any(dim=1),
@@ -250,7 +253,7 @@ def best_spans(
 
 
 def _are_finite(logits: torch.Tensor, in_context: torch.Tensor) -> torch.Tensor:
-    """Return (w,) whether the logits of all tokens of a context are finite."""
+    """Return, for each of w windows, whether the logits of all tokens of the context are finite."""
     return torch.isfinite(logits.masked_fill(~in_context, 0.0)).all(dim=1)
 
 
@@ -262,59 +265,61 @@ def _select_spans(
     Args:
         start: (w, T) logits of the first token, minus infinity outside the context.
         end: (w, T) logits of the last token, minus infinity outside the context.
-        max_answer_tokens: Maximum tokens per span.
-        n_best: Number of spans, n; fewer if a window does not have as many pairs.
+        max_answer_tokens: Maximum number of tokens per span.
+        n_best: Number of spans per window, n; fewer if T is so small that there are fewer pairs.
 
     Returns:
-        (w, n) scores, first tokens and last tokens.
+        The scores, the first tokens and the last tokens, (w, n) each, the highest score first.
     """
     width = start.shape[1]
     max_tokens = min(max_answer_tokens, width)
-    # table[w, t, l] is the score of the span from token t to token t + l, for all t and l at once.
+    # table[w, t, l] is the score of the span from token t to token t + l.
     padded = torch.nn.functional.pad(end, (0, max_tokens - 1), value=-torch.inf)
     table = start[:, :, None] + padded.unfold(1, max_tokens, 1)
     flat = table.flatten(1)
     scores, index = flat.topk(min(n_best, flat.shape[1]), dim=1)
-    # The position in the flat table is t * max_tokens + l.
+    # The index in the flat table is t * max_tokens + l.
     first_tokens = torch.div(index, max_tokens, rounding_mode="floor")
-    # Spans beyond the end have a score of minus infinity, but their tokens are looked up as well.
+    # Spans beyond the last token have a score of minus infinity, but need a valid index.
     last_tokens = (first_tokens + index % max_tokens).clamp(max=width - 1)
     return scores, first_tokens, last_tokens
 
 
 def _pad_columns(table: torch.Tensor, n_missing: int, fill: float) -> torch.Tensor:
-    """Add columns to a table on the right."""
+    """Add columns of the value `fill` to a table on the right."""
     return torch.nn.functional.pad(table, (0, n_missing), value=fill)
 
 
 def join_windows(
     owner: NDArray[np.int64], spans: Mapping[str, NDArray[Any]], n_questions: int, *, n_best: int
 ) -> list[list[tuple[Span, float]]]:
-    """Join the best spans of all windows into those of each question.
+    """Join the best spans of all windows of a question.
+
+    If a span is in two windows, it has the higher of its two scores.
 
     Args:
         owner: (W,) question of each window.
-        spans: `starts`, `ends` and `scores` of all windows, (W, n) each, from `best_spans`.
+        spans: `starts`, `ends` and `scores` of the spans of all windows, (W, n) each, from
+            `find_best_spans`.
         n_questions: Number of questions.
         n_best: Number of spans per question.
 
     Returns:
-        For each question ((first character, one past the last), score) of its spans, the best
-        first. A span in two windows has the higher of its scores.
+        For each question, pairs of a span and its score, the highest score first. A span is (index
+        of the first character, index after the last character).
     """
-    score_by_span: list[dict[Span, float]] = [{} for _ in range(n_questions)]
+    score_by_span_of_questions: list[dict[Span, float]] = [{} for _ in range(n_questions)]
     starts = spans["starts"].tolist()
     ends = spans["ends"].tolist()
     scores = spans["scores"].tolist()
-    # Spans are identified by their characters. Each window numbers its tokens anew.
     for window, question in enumerate(owner.tolist()):
-        best_scores = score_by_span[question]
+        score_by_span = score_by_span_of_questions[question]
         for start, end, score in zip(starts[window], ends[window], scores[window], strict=True):
             span = (start, end)
-            if score > best_scores.get(span, -np.inf):
-                best_scores[span] = score
+            if score > score_by_span.get(span, -np.inf):
+                score_by_span[span] = score
     ranked_spans = []
-    for best_scores in score_by_span:
-        ranked = sorted(best_scores.items(), key=lambda item: -item[1])
+    for score_by_span in score_by_span_of_questions:
+        ranked = sorted(score_by_span.items(), key=lambda span_and_score: -span_and_score[1])
         ranked_spans.append(ranked[:n_best])
     return ranked_spans

@@ -1,10 +1,10 @@
-"""Trials of models: how inputs can be batched without any change of the numbers.
+"""Trials of models: how inputs can be batched without changing the outputs.
 
-A model is asked a few short items, and an item as long as the data's longest, one by one and in
-each way of batching. The fastest way that gives the numbers of one by one is taken. Nothing is
-known of architectures: what a new one does with padding, windows and states shows in its numbers.
-`classifier_way` is the trial of models with a head; language models have their own trials, which
-also use `find_fastest_way` and `TRIALS`.
+A model computes its outputs for a few short items, and for one as long as the longest of the data,
+once one by one and once in batches. The fastest batching strategy with the same outputs is used.
+No list of architectures is needed, because the trial shows how a model reads padding and windows.
+`find_classifier_strategy` is the trial of models with a head. Language models have separate trials,
+which also use `find_fastest_strategy` and `TRIALS`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from rightreasons.models.batching import (
     Encoded,
     encode,
     frozen,
+    get_padding_values,
+    get_text_config,
+    get_vocabulary_size,
     pad,
-    padding_values,
-    text_config,
     unchanged,
-    vocabulary_size,
 )
 from rightreasons.models.fingerprints import PROVENANCE
 from rightreasons.models.runs.elapsed import show_elapsed
 from rightreasons.models.runs.processes import processes
 
 ONE_BY_ONE = "one by one"
-"""The way with which every other one is compared."""
+"""The strategy whose outputs those of every other strategy are compared with."""
 
 EQUAL_LENGTHS = "equal lengths"
 """Batches of sequences of one length, for models that read padding as text."""
@@ -56,12 +56,12 @@ SHORTEST = 16
 UNBOUNDED = 1_000_000
 """A tokenizer without a bound reports a larger number."""
 
-# Largest difference between two ways, as a share of the largest absolute value, and the smallest
-# one that counts at all.
+# Type of the numbers -> the largest difference that rounding explains: as a share of the largest
+# absolute value, and as a number.
 _TOLERANCE = {torch.float64: (1e-6, 1e-8), torch.float32: (2e-5, 1e-5), torch.float16: (2e-2, 5e-3)}
-# That of bfloat16.
+# The same for bfloat16 and other coarse types.
 _COARSE_TOLERANCE = (1e-1, 2e-2)
-# A narrow model with no more parameters is tried in float32, where mistakes exceed rounding.
+# A half-precision model with up to this number of parameters is tried in float32.
 _MAX_WIDENED = 200_000_000
 # Approximate number of tokens of long texts in a trial.
 _N_LONG_TOKENS = 512
@@ -77,7 +77,8 @@ _TOKENIZER_SETTINGS = (
     "model_max_length",
 )
 
-Answers = Sequence[NDArray[np.float64]]
+Outputs = Sequence[NDArray[np.float64]]
+"""Outputs of a model, one array per item, such as its logits."""
 
 
 class ModelWithTokenizer(Protocol):
@@ -117,13 +118,13 @@ class RefusalError(ValueError):
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way of batching the inputs of a model.
+class BatchingStrategy:
+    """How the inputs of a model are batched, as found by a trial.
 
     Attributes:
-        name: The way, such as "right padding" or "one by one".
-        longest: Maximum tokens per sequence for which it was tried.
-        reason: Why faster ways were not taken; "" for none.
+        name: Name of the strategy, such as "right padding" or "one by one".
+        longest: Maximum number of tokens per sequence in the trial.
+        reason: Why faster strategies failed. Empty if none did.
     """
 
     name: str
@@ -137,43 +138,49 @@ class Way:
 # -------------------------------------------------------------------------------- trials
 
 
-def find_fastest_way(
+def find_fastest_strategy(
     model: torch.nn.Module,
     name: str,
-    ask_singly: Callable[[], Answers],
-    ask_by_way: Mapping[str, Callable[[], Answers]],
+    score_singly: Callable[[], Outputs],
+    score_by_strategy: Mapping[str, Callable[[], Outputs]],
     *,
     longest: int,
-    repeat: Callable[[], Answers],
-    earlier_way: Way | None = None,
-) -> Way:
-    """Return the fastest way of batching whose answers are those of one by one, up to rounding.
+    repeat: Callable[[], Outputs],
+    earlier_strategy: BatchingStrategy | None = None,
+) -> BatchingStrategy:
+    """Find the fastest way to batch items that leaves the outputs of a model unchanged.
+
+    The outputs for items in batches are compared with those for items that are read one by one. A
+    strategy passes if they agree up to rounding.
 
     Args:
         model: The model.
-        name: Its name in errors.
-        ask_singly: Returns the answers to some items, one array per item, read one by one.
-        ask_by_way: Name of a way -> a function that returns the answers to the same items, read in
-            that way. The fastest way comes first.
-        longest: Tokens of the longest of these items.
-        repeat: Returns the answers to the first of these items, with one or more asked again.
-        earlier_way: The way of shorter items. One that failed for them is not tried again, and its
-            reason stays.
+        name: Name of the model, for errors.
+        score_singly: Computes the outputs for a few trial items, one array per item, and reads the
+            items one by one.
+        score_by_strategy: Name of a strategy, such as "right padding" -> a function that computes
+            the outputs for the same items in batches of this strategy. The fastest strategy is
+            first.
+        longest: Number of tokens of the longest trial item.
+        repeat: Computes the outputs for the first of these items again, to detect random outputs.
+        earlier_strategy: Result of a trial with shorter items. Faster strategies than it failed
+            there, and are not tried again.
 
     Returns:
-        The way, with the reasons why faster ones were not taken; `ONE_BY_ONE` if all others fail.
+        The first strategy that passes, with the reasons why faster ones failed; `ONE_BY_ONE` if all
+        fail.
 
     Raises:
-        ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same
-            question in two ways.
+        ValueError: If the model fails, returns NaN or infinity, or returns different outputs for
+            the same items.
     """
-    # The model stays as it is: each call starts from the same state, and small weights in half
-    # precision are held in float32, where mistakes exceed rounding.
+    # Each call starts from the same state of the model. Small weights in half precision are
+    # widened to float32, so that a mistake is larger than the rounding.
     with torch.no_grad(), frozen(model), unchanged(model, each_call=True), _widened(model):
-        expected = _ask_singly(name, ask_singly, longest)
+        expected = _score_singly(name, score_singly, longest)
         _check_finite(model, name, expected)
         scale = max(float(np.abs(row).max(initial=0)) for row in expected)
-        max_difference = tolerance(model, scale)
+        max_difference = get_tolerance(model, scale)
         difference = _measure_difference(repeat(), expected)
         if difference > max_difference:
             raise ValueError(
@@ -181,37 +188,42 @@ def find_fastest_way(
                 f"of {name} differ by {difference:.2g}."
             )
 
-        ways = list(ask_by_way)
+        candidates = list(score_by_strategy)
         reasons = []
-        if earlier_way is not None:
-            # The ways before that of shorter items failed there. One by one, which is not among
-            # the tried ways, leaves none.
-            first_way = [*ways, ONE_BY_ONE].index(earlier_way.name)
-            ways = ways[first_way:]
-            if earlier_way.reason:
-                reasons.append(earlier_way.reason)
-        for way in ways:
+        if earlier_strategy is not None:
+            # No candidate is left if only reading one by one, the slowest strategy, passed earlier.
+            all_strategies = [*candidates, ONE_BY_ONE]
+            candidates = candidates[all_strategies.index(earlier_strategy.name) :]
+            if earlier_strategy.reason:
+                reasons.append(earlier_strategy.reason)
+        for candidate in candidates:
             try:
-                difference = _measure_difference(ask_by_way[way](), expected)
+                outputs = score_by_strategy[candidate]()
+                difference = _measure_difference(outputs, expected)
             except Exception as error:
-                # A model that refuses padding may raise any error. That only rules out the way.
-                reasons.append(f"{way} fails ({get_first_line(error)})")
+                # A model that refuses padding may raise any error. That only rules out padding.
+                reasons.append(f"{candidate} fails ({get_first_line(error)})")
                 continue
             if difference <= max_difference:
-                return Way(way, longest, "; ".join(reasons))
-            reasons.append(f"{way} is off by {difference:.2g}")
-        return Way(ONE_BY_ONE, longest, "; ".join(reasons))
+                return BatchingStrategy(candidate, longest, "; ".join(reasons))
+            reasons.append(f"{candidate} is off by {difference:.2g}")
+        return BatchingStrategy(ONE_BY_ONE, longest, "; ".join(reasons))
 
 
-def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> Answers:
-    """Return the answers to the items of a trial, one by one.
+def _score_singly(name: str, score_singly: Callable[[], Outputs], longest: int) -> Outputs:
+    """Call a function that scores trial items one by one, and explain its errors.
+
+    Args:
+        name: Name of the model, for errors.
+        score_singly: Computes the outputs of the model, one array per item.
+        longest: Number of tokens of the longest trial item, for errors.
 
     Raises:
-        RefusalError: If the trial refuses the model.
-        ValueError: If the model fails, with the reason.
+        RefusalError: Raised by `score_singly` if the model cannot be used; passed on unchanged.
+        ValueError: If `score_singly` raises any other error.
     """
     try:
-        return ask_singly()
+        return score_singly()
     except RefusalError:
         raise
     except Exception as error:
@@ -221,14 +233,19 @@ def _ask_singly(name: str, ask_singly: Callable[[], Answers], longest: int) -> A
         ) from error
 
 
-def _check_finite(model: torch.nn.Module, name: str, answers: Answers) -> None:
-    """Check that the answers of a model are finite.
+def _check_finite(model: torch.nn.Module, name: str, outputs: Outputs) -> None:
+    """Check that a model returned finite numbers for trial items.
+
+    Args:
+        model: The model.
+        name: Name of the model, for errors.
+        outputs: Outputs of the model, one array per item.
 
     Raises:
-        ValueError: If not. It names the first weight that is not finite, if there is one, as the
-            cause.
+        ValueError: If a number is NaN or infinite. If a weight of the model is not finite either,
+            the error names that weight as the cause.
     """
-    if all(np.isfinite(row).all() for row in answers):
+    if all(np.isfinite(row).all() for row in outputs):
         return
     for weight_name, weight in model.named_parameters():
         if not bool(torch.isfinite(weight).all()):
@@ -240,18 +257,20 @@ def _check_finite(model: torch.nn.Module, name: str, answers: Answers) -> None:
     )
 
 
-def _measure_difference(answers: Answers, expected: Answers) -> float:
+def _measure_difference(outputs: Outputs, expected: Outputs) -> float:
     """Return the largest absolute difference between two lists of arrays.
 
     Args:
-        answers: Arrays, one per item. They may be fewer than those expected, for the first items.
-        expected: Finite arrays.
+        outputs: One array per item. They may be fewer than the expected ones; the remaining
+            expected arrays are then ignored.
+        expected: Finite arrays, one per item.
 
     Returns:
-        The difference; infinity if an answer is not finite, or has another shape.
+        The difference; infinity if an array of `outputs` is not finite, or has another shape than
+        the expected array.
     """
     largest = 0.0
-    for row, expected_row in zip(answers, expected, strict=False):
+    for row, expected_row in zip(outputs, expected, strict=False):
         if row.shape != expected_row.shape or not np.isfinite(row).all():
             return float("inf")
         difference = np.abs(row - expected_row).max(initial=0)
@@ -259,27 +278,27 @@ def _measure_difference(answers: Answers, expected: Answers) -> float:
     return largest
 
 
-def tolerance(model: torch.nn.Module, scale: float) -> float:
-    """Return the largest difference that rounding explains between two computations of a value.
+def get_tolerance(model: torch.nn.Module, scale: float) -> float:
+    """Return the largest difference of two outputs of a model that rounding can explain.
 
-    It depends on the precision in which the model computes: that of its first floating-point
-    weight, or a lower one if its layers are quantized.
+    It depends on the number type in which the model computes: the type of its first floating-point
+    weight, or a coarser one if its layers are quantized.
 
     Args:
         model: The model.
-        scale: The largest absolute value that it computes.
+        scale: Largest absolute value of its outputs. The tolerance is a share of it.
     """
     dtype = torch.float32
     for parameter in model.parameters():
         if parameter.is_floating_point():
             dtype = parameter.dtype
             break
-    # Layers of 4 bits compute in their own type, which may be less precise.
+    # Layers of 4 bits compute in a type of their configuration, which may be less precise.
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
     compute_dtype = getattr(settings, "bnb_4bit_compute_dtype", dtype)
     if compute_dtype.itemsize < dtype.itemsize:
         dtype = compute_dtype
-    # Layers of 8 bits also round what they read to 8 bits, as coarsely as bfloat16.
+    # Layers of 8 bits also round their input to 8 bits, as coarsely as bfloat16.
     if any(parameter.dtype == torch.int8 for parameter in model.parameters()):
         dtype = torch.bfloat16
     share, smallest = _TOLERANCE.get(dtype, _COARSE_TOLERANCE)
@@ -288,19 +307,19 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
 
 @contextmanager
 def _widened(model: torch.nn.Module) -> Iterator[None]:
-    """Hold the half-precision weights of a small model in float32 during the block.
+    """Convert the half-precision weights and buffers of a model to float32 during the block.
 
-    The weights are replaced in the model itself. A copy of it would not be the model: its hooks and
-    its compiled code belong to this one. The original tensors are put back even after an error. No
-    other thread may use the model meanwhile, as `frozen` and `unchanged` demand, too. A model with
-    more than `_MAX_WIDENED` such weights stays as it is.
+    The tensors are replaced inside the model, because a copy of the model would lack its hooks and
+    its compiled code. The original tensors are put back at the end, even after an error. No other
+    thread may use the model meanwhile. Nothing is done if there are more than `_MAX_WIDENED`
+    half-precision values.
     """
     half_tensors = []
     for tensor in (*model.parameters(), *model.buffers()):
         if tensor.is_floating_point() and tensor.dtype.itemsize < 4:
             half_tensors.append(tensor)
-    n_weights = sum(tensor.numel() for tensor in half_tensors)
-    if not half_tensors or n_weights > _MAX_WIDENED:
+    n_values = sum(tensor.numel() for tensor in half_tensors)
+    if not half_tensors or n_values > _MAX_WIDENED:
         yield
         return
     originals = [tensor.data for tensor in half_tensors]
@@ -313,116 +332,135 @@ def _widened(model: torch.nn.Module) -> Iterator[None]:
             tensor.data = original
 
 
-# --------------------------------------------------------------------------- known ways
+# --------------------------------------------------------------------------- stored results
 
 
 class Trials:
-    """The ways that were found for models in this process; a model that changes is tried again.
+    """The strategies found for models in this process; a model that changes is tried again.
 
-    The way of a class of transformers is also stored on disk for later processes, because an audit
-    of a small model would spend as much time on its trials as on its items. It is identified by all
-    that a trial depends on but the values of the weights: the architecture, the configuration, the
-    tokenizer's sizes, the type of the weights, the kind of device, and the versions of this package
-    and its libraries. `CACHE_VARIABLE` names the folder. A model that changes itself as it reads is
-    tried in each process.
+    The strategy of a class of transformers is also stored on disk for later processes, because an
+    audit of a small model would spend as much time on its trials as on its items. It is identified
+    by all that a trial depends on but the values of the weights: the architecture, the
+    configuration, the tokenizer's sizes, the type of the weights, the kind of device, and the
+    versions of this package and its libraries. `CACHE_VARIABLE` names the folder. A model that
+    changes itself as it reads is tried in each process.
 
     Example:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
         >>> def find(reach):
-        ...     return Way("right padding", reach)
-        >>> [trials.way(model, "texts", length, find).longest for length in (5, 16, 17)]
+        ...     return BatchingStrategy("right padding", reach)
+        >>> [trials.get_strategy(model, "texts", length, find).longest for length in (5, 16, 17)]
         [16, 16, 17]
     """
 
     def __init__(self) -> None:
-        # A model that is gone takes its ways with it.
-        self._ways = weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]]()
+        # Model -> hash of its state at the trial, and kind of items -> strategy. Entries of a model
+        # that no longer exists disappear.
+        self._strategies = weakref.WeakKeyDictionary[
+            torch.nn.Module, tuple[int, dict[str, BatchingStrategy]]
+        ]()
 
-    def way(
+    def get_strategy(
         self,
         model: torch.nn.Module,
         kind: str,
         longest: int,
-        find: Callable[[int], Way],
+        find: Callable[[int], BatchingStrategy],
         tokenizer: Any = None,
-    ) -> Way:
-        """Return the way for sequences of up to `longest` tokens, by an earlier trial if possible.
+    ) -> BatchingStrategy:
+        """Return how to batch sequences of up to `longest` tokens for a model.
+
+        The model is tried only if neither this process nor a file on disk has the result of a trial
+        with sequences as long.
 
         Args:
             model: The model.
-            kind: Kind of items, such as "texts".
-            longest: Tokens of the longest sequence.
-            find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
-            tokenizer: The tokenizer of the model. If None, nothing is stored on disk.
+            kind: Kind of the items, such as "texts" or "choices", each of which has its own trial.
+            longest: Number of tokens of the longest sequence.
+            find: Runs a trial with sequences of up to the given number of tokens, which is at least
+                `SHORTEST`, and returns the fastest exact strategy.
+            tokenizer: The tokenizer of the model. If None, the result is not stored on disk.
 
         Warns:
-            UserWarning: If the way is one by one, which is slow.
+            UserWarning: If the strategy is one by one, which is slow.
         """
         longest = max(longest, SHORTEST)
         state = _hash_state(model)
-        tried_state, ways = self._ways.get(model, (state, {}))
-        # The ways of a model whose weights or settings have changed since are no longer valid.
+        tried_state, strategies = self._strategies.get(model, (state, {}))
+        # Earlier results are no longer valid if weights or settings of the model have changed.
         if tried_state != state:
-            ways = {}
-        way = ways.get(kind)
-        # A trial of long sequences serves short ones too.
-        if way is not None and way.longest >= longest:
-            return way
-        way = _find_or_read(model, kind, longest, find, tokenizer)
-        ways[kind] = way
-        self._ways[model] = (state, ways)
-        if way.name == ONE_BY_ONE:
+            strategies = {}
+        strategy = strategies.get(kind)
+        # A trial of long sequences is valid for short ones, too.
+        if strategy is not None and strategy.longest >= longest:
+            return strategy
+        strategy = _load_or_find(model, kind, longest, find, tokenizer)
+        strategies[kind] = strategy
+        self._strategies[model] = (state, strategies)
+        if strategy.name == ONE_BY_ONE:
             warnings.warn(
-                f"Items are scored one by one, which is slow: {way.reason}.", stacklevel=4
+                f"Items are scored one by one, which is slow: {strategy.reason}.", stacklevel=4
             )
-        return way
+        return strategy
 
 
 TRIALS = Trials()
 """The trials of this process."""
 
 
-def _find_or_read(
-    model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any
-) -> Way:
-    """Return the way that an earlier process stored on disk, or else try the model, and store it.
+def _load_or_find(
+    model: torch.nn.Module,
+    kind: str,
+    longest: int,
+    find: Callable[[int], BatchingStrategy],
+    tokenizer: Any,
+) -> BatchingStrategy:
+    """Load the batching strategy of a model from disk; if there is none, run a trial and store it.
 
-    The arguments are those of `Trials.way`.
+    Args:
+        model: The model.
+        kind: Kind of the items, such as "texts".
+        longest: Number of tokens of the longest sequence.
+        find: Runs a trial with sequences of up to the given number of tokens.
+        tokenizer: The tokenizer of the model. If None, nothing is stored on disk.
     """
     path = None
     if tokenizer is not None:
-        path = _get_stored_path(model, tokenizer, kind)
-    # What the main process reads decides for all: a trial may share its work among them, so that
-    # all have to take part.
-    stored: Way | None = processes().gather(_read_way(path, longest), "the kept trial")[0]
+        path = _get_trial_path(model, tokenizer, kind)
+    # All processes of a launch follow the main one. They may share the work of a trial, so that
+    # either all of them run it or none does.
+    stored: BatchingStrategy | None = processes().gather(
+        _read_strategy(path, longest), "the kept trial"
+    )[0]
     if stored is not None:
         return stored
     with show_elapsed(f"Trying how to batch {kind} of up to {longest} tokens"):
-        way = _agree(lambda: find(longest))
-    # The way of a model that changes itself depends on what it has read before.
+        strategy = _find_in_all_processes(lambda: find(longest))
+    # The outputs of a model that changes itself depend on what it has read before, so that the
+    # result is valid in this process only.
     if path is not None and model not in CHANGING and processes().is_main:
-        # A folder that cannot be written to costs another trial next time, but is no error.
+        # If the folder is not writable, the next process repeats the trial.
         with contextlib.suppress(OSError):
-            write_json(path, dataclasses.asdict(way))
-    return way
+            write_json(path, dataclasses.asdict(strategy))
+    return strategy
 
 
-def _agree(find: Callable[[], Way]) -> Way:
-    """Try the model in every process, and return the way that the main process finds.
+def _find_in_all_processes(find: Callable[[], BatchingStrategy]) -> BatchingStrategy:
+    """Run a trial in every process of a launch, and return the result of the main process.
 
     Args:
-        find: Tries the model.
+        find: Runs the trial in this process.
 
     Raises:
         ValueError: In all processes, if the trial of one of them fails.
     """
-    result: Any
+    own_result: Any
     try:
-        result = find()
+        own_result = find()
     except ValueError as error:
-        # Raised below: a process that left now would let the others wait for it.
-        result = error
-    results: list[Any] = processes().gather(result, "the trial")
+        # Raised below. If this process left now, the others would wait for it.
+        own_result = error
+    results: list[Any] = processes().gather(own_result, "the trial")
     for result in results:
         if isinstance(result, Exception):
             raise result
@@ -430,27 +468,34 @@ def _agree(find: Callable[[], Way]) -> Way:
 
 
 def _describe_settings(model: torch.nn.Module) -> str:
-    """Return the configuration of a model as text, without its provenance."""
+    """Return the configuration of a model as JSON, followed by its implementation of attention.
+
+    Entries about the origin of the model, such as its path, are left out.
+    """
     config: Any = getattr(model, "config", None)
     settings = {}
     if hasattr(config, "to_dict"):
         settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
-    # The kind of attention is no setting of the file.
+    # `to_dict` leaves out the implementation of attention, such as "sdpa".
     attention = str(getattr(config, "_attn_implementation", ""))
     return json.dumps(settings, sort_keys=True, default=str) + attention
 
 
-def _get_stored_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
-    """Return the file that stores the way of a model; None for a class that is not of transformers.
+def _get_trial_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
+    """Return the path of the file that stores the result of a trial of a model.
 
-    Its name is a digest of everything that a trial depends on, besides the values of the weights.
+    The file name is a digest of everything that the result depends on, except for the values of
+    the weights: configuration, types of the layers and weights, device, and tokenizer.
 
     Args:
         model: The model.
         tokenizer: Its tokenizer.
-        kind: Kind of items, such as "texts".
+        kind: Kind of the items, such as "texts".
+
+    Returns:
+        The path. None if the class of the model is not defined in transformers.
     """
-    # Other code may change without a change of its version.
+    # The version of transformers is part of the digest. Code of the user has no such version.
     if not type(model).__module__.startswith("transformers."):
         return None
     layer_types = set()
@@ -472,34 +517,35 @@ def _get_stored_path(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path 
     return get_trial_file(dependencies)
 
 
-def _read_way(path: Path | None, longest: int) -> Way | None:
-    """Read the way of an earlier trial.
+def _read_strategy(path: Path | None, longest: int) -> BatchingStrategy | None:
+    """Read the result of an earlier trial from its file.
 
     Args:
-        path: The file of `_get_stored_path`, or None.
-        longest: Tokens of the longest sequence.
+        path: Path of the file, or None.
+        longest: Number of tokens of the longest sequence that will be batched.
 
     Returns:
-        The way; None if no file is stored, it is damaged, or its trial had shorter sequences only.
+        The strategy. None if `path` is None, if there is no such file or it is damaged, or if the
+        trial had shorter sequences than `longest`.
     """
     if path is None:
         return None
     try:
-        way = Way(**json.loads(path.read_text("utf-8")))
+        strategy = BatchingStrategy(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return way if way.longest >= longest else None
+    return strategy if strategy.longest >= longest else None
 
 
 def _hash_state(model: torch.nn.Module) -> int:
-    """Return a number that changes with the weights and the configuration of a model.
+    """Return a hash that changes with the weights and the configuration of a model.
 
-    Weights are known by their address and their version, which every change in place increases, so
-    that none is read.
+    The values of the weights are not read. A weight is identified by its address in memory and its
+    version, which PyTorch increases at every change in place.
     """
     states = []
     for weight in model.parameters():
-        # Tensors of inference mode have no version.
+        # Tensors that were created in inference mode have no version.
         version = 0 if weight.is_inference() else weight._version
         states.append((weight.data_ptr(), version, weight.dtype))
     return hash((_describe_settings(model), tuple(states)))
@@ -507,14 +553,15 @@ def _hash_state(model: torch.nn.Module) -> int:
 
 @contextmanager
 def name_failing_item(name: str, item: str) -> Iterator[None]:
-    """Turn an error of a model inside the block into one that names an item of its batch.
+    """Replace an error of a model inside the block by one that names an item of its batch.
 
     Args:
         name: Name of the model.
-        item: Id of the first item of the batch. Any of the batch may be the cause.
+        item: Id of the first item of the batch that is computed in the block.
 
     Raises:
-        ValueError: If the block raises a RuntimeError or IndexError, as models do.
+        ValueError: If the block raises a RuntimeError or an IndexError, as models do. Any item of
+            the batch may be the cause.
     """
     try:
         yield
@@ -528,11 +575,11 @@ def name_failing_item(name: str, item: str) -> Iterator[None]:
 # ------------------------------------------------------------------------------- lengths
 
 
-def position_bound(model: Any) -> int | None:
-    """Return the maximum tokens of a model's position table; None if it has none.
+def find_max_positions(model: Any) -> int | None:
+    """Return the maximum number of tokens that the position embeddings of a model allow.
 
-    The configuration may state a maximum that the table itself does not have, so that the smallest
-    of all is taken.
+    The configuration may state a larger maximum than the table of embeddings has rows. The
+    smallest of all maxima is returned, and None if there is none, as for relative positions.
     """
     config = model.config
     if hasattr(config, "get_text_config"):
@@ -543,33 +590,33 @@ def position_bound(model: Any) -> int | None:
         if bound > 0:
             bounds.append(int(bound))
     # A model that also reads pictures has a separate configuration for text. Its tables may be
-    # those of the pictures.
+    # position embeddings of the pictures.
     if config is not model.config and bounds:
         return min(bounds)
     for name, module in getattr(model, "named_modules", tuple)():
-        # A table of torch, or one of I-BERT's.
+        # An embedding table of torch or of I-BERT; both have a padding index.
         if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):
             bound = len(module.weight)
             if module.padding_idx is not None:
-                # RoBERTa and related models number positions from after the padding index.
+                # RoBERTa and related models count positions from the row after the padding index.
                 bound -= module.padding_idx + 1
             if bound > 0:
                 bounds.append(int(bound))
     return min(bounds, default=None)
 
 
-def length_bound(model: Any, tokenizer: Any) -> int:
-    """Return the maximum tokens per sequence that both model and tokenizer allow.
+def get_max_length(model: Any, tokenizer: Any) -> int:
+    """Return the maximum number of tokens per sequence that both model and tokenizer allow.
 
-    It is 2048 if neither states a maximum.
+    It is 2048 if neither of them states a maximum.
     """
-    n_positions = position_bound(model) or 0
+    n_positions = find_max_positions(model) or 0
     if n_positions:
-        # Prompt tuning puts its own tokens before each text, which take positions.
+        # Prompt tuning puts virtual tokens before each text, which take positions.
         settings = getattr(model, "active_peft_config", None)
         n_positions -= getattr(settings, "num_virtual_tokens", None) or 0
     n_tokens = int(getattr(tokenizer, "model_max_length", None) or 0)
-    # 0 stands for no maximum here, and a huge number does in tokenizers.
+    # 0 means that there is no maximum, and so does a huge number in a tokenizer.
     bounds = [bound for bound in (n_positions, n_tokens) if 0 < bound < UNBOUNDED]
     return min(bounds, default=2048)
 
@@ -577,62 +624,65 @@ def length_bound(model: Any, tokenizer: Any) -> int:
 # ------------------------------------------------------------------- models with a head
 
 
-def classifier_way(classifier: ModelWithHead, *, longest: int, joint: bool = False) -> Way:
-    """Return the fastest exact way of batching the inputs of a model with a head.
+def find_classifier_strategy(
+    classifier: ModelWithHead, *, longest: int, joint: bool = False
+) -> BatchingStrategy:
+    """Find the fastest way to batch texts that leaves the scores of a model with a head unchanged.
 
-    The ways are right padding, batches of equal lengths, and one by one. The padding side of the
-    tokenizer does not matter.
+    The candidates are right padding, batches of texts of equal lengths, and reading one by one. The
+    padding side of the tokenizer does not matter.
 
     Args:
         classifier: A sequence classifier, a multiple-choice or a question-answering model.
-        longest: Tokens of the longest sequence of the data.
+        longest: Number of tokens of the longest sequence of the data.
         joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does.
 
     Raises:
-        ValueError: If no way is exact, with the reason.
+        ValueError: If the model cannot be used, with the reason.
     """
     model = classifier.model
     n_classes = None
     if classifier.label_names is not None:
         n_classes = len(classifier.label_names)
 
-    def try_ways(reach: int) -> Way:
-        is_short = reach <= SHORTEST
-        earlier_way = None
+    def run_trial(max_tokens: int) -> BatchingStrategy:
+        is_short = max_tokens <= SHORTEST
+        earlier_strategy = None
         if not is_short:
-            # A way that fails for short texts is not tried for long ones.
-            earlier_way = classifier_way(classifier, longest=SHORTEST, joint=joint)
+            # A strategy that fails for short texts is not tried for long ones.
+            earlier_strategy = find_classifier_strategy(classifier, longest=SHORTEST, joint=joint)
         items = _make_trial_items(
             model,
             classifier.tokenizer,
-            min(reach, classifier.max_length),
-            # Choices follow a prompt, and questions a context, as second texts.
+            min(max_tokens, classifier.max_length),
+            # Models of choices or spans read pairs of texts: a prompt and a choice, or a question
+            # and a context.
             is_paired=n_classes is None,
             is_short=is_short,
         )
         trial = PaddingTrial(model, classifier.name, items, joint=joint, n_classes=n_classes)
-        with padding_token(model, items.padding["input_ids"]):
-            return find_fastest_way(
+        with set_padding_token(model, items.padding["input_ids"]):
+            return find_fastest_strategy(
                 model,
                 classifier.name,
-                trial.ask_singly,
-                {RIGHT: trial.ask_padded, EQUAL_LENGTHS: trial.ask_by_length},
-                longest=reach,
+                trial.score_singly,
+                {RIGHT: trial.score_padded, EQUAL_LENGTHS: trial.score_by_length},
+                longest=max_tokens,
                 repeat=trial.repeat,
-                earlier_way=earlier_way,
+                earlier_strategy=earlier_strategy,
             )
 
     kind = "choices" if joint else "texts"
-    reach = min(longest, classifier.max_length)
-    return TRIALS.way(model, kind, reach, try_ways, classifier.tokenizer)
+    max_tokens = min(longest, classifier.max_length)
+    return TRIALS.get_strategy(model, kind, max_tokens, run_trial, classifier.tokenizer)
 
 
 class PaddingTrial:
-    """Some items, and the answers of a model to them one by one and in each way of padding.
+    """Outputs of a model for a few items, computed one by one and in different batches.
 
     Args:
         model: The model.
-        name: Its name in errors.
+        name: Name of the model, for errors.
         items: The items of the trial.
         joint: Whether the model reads tensors (n, C, T).
         n_classes: Number of classes of a classifier; None for other models.
@@ -641,113 +691,125 @@ class PaddingTrial:
     def __init__(
         self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None
     ) -> None:
+        """Store the model and the items. Nothing is computed yet.
+
+        Args:
+            model: The model.
+            name: Name of the model, for errors.
+            items: The tokenized items.
+            joint: Whether the model reads tensors (n, C, T).
+            n_classes: Number of classes of a classifier; None for other models.
+        """
         self.model = model
         self.name = name
         self.items = items
         self.joint = joint
         self.n_classes = n_classes
-        self._readable = np.arange(len(items))
-        self._single_answers: list[NDArray[np.float64]] = []
+        # Indices of the items at which the model does not fail, and its outputs for them.
+        self._readable_items = np.arange(len(items))
+        self._single_outputs: list[NDArray[np.float64]] = []
 
-    def ask_singly(self) -> Answers:
-        """Return the answers to every item that the model can read, one by one.
+    def score_singly(self) -> Outputs:
+        """Return the outputs for every item that the model can read, one item at a time.
 
-        Some models cannot read very short items. These are left out of the other ways, too.
+        Some models fail at very short items. The other methods leave these items out, too.
 
         Raises:
-            RuntimeError: If the model can read no item; the error of the last one, which may be an
-                IndexError as well.
+            RuntimeError: If the model fails at every item. It is the error of the last item, which
+                may also be an IndexError.
         """
-        readable: list[int] = []
+        readable_items: list[int] = []
         for item in range(len(self.items)):
             try:
-                self._single_answers += self._ask(np.array([item]))
-                readable.append(item)
+                self._single_outputs += self._score_batch(np.array([item]))
+                readable_items.append(item)
             except (RuntimeError, IndexError) as error:
                 last_error = error
-        if not readable:
+        if not readable_items:
             raise last_error
-        self._readable = np.array(readable)
-        return self._single_answers
+        self._readable_items = np.array(readable_items)
+        return self._single_outputs
 
-    def repeat(self) -> Answers:
-        """Return the answers up to the longest item, which is asked once more.
+    def repeat(self) -> Outputs:
+        """Score the longest item once more, and return the outputs for the items up to it.
 
-        A model with random answers is found by the difference. It is looked for in the longest
-        item, because attention that draws at random may read short ones in full.
+        A difference from the earlier output reveals a model with random outputs. The longest item
+        is used because sparse attention that samples tokens at random may read short items in full.
         """
-        longest = int(self.items.lengths[self._readable].argmax())
-        repeated = self._ask(self._readable[[longest]])
-        return [*self._single_answers[:longest], *repeated]
+        longest = int(self.items.lengths[self._readable_items].argmax())
+        repeated = self._score_batch(self._readable_items[[longest]])
+        return [*self._single_outputs[:longest], *repeated]
 
-    def ask_padded(self) -> Answers:
-        """Return the answers to the items padded on the right."""
-        is_long = self.items.lengths[self._readable] > SHORTEST
-        long_items = self._readable[is_long]
-        short_items = self._readable[~is_long]
-        # Long items have a batch with one short item; the others are not padded to their length.
+    def score_padded(self) -> Outputs:
+        """Return the outputs for the items in two padded batches, of long and of short items."""
+        is_long = self.items.lengths[self._readable_items] > SHORTEST
+        long_items = self._readable_items[is_long]
+        short_items = self._readable_items[~is_long]
+        # One short item in the batch of long ones is enough to test a large amount of padding.
         if len(long_items) and len(short_items):
             long_items = np.append(long_items, short_items[0])
-        return self._ask_batches([long_items, short_items])
+        return self._score_batches([long_items, short_items])
 
-    def ask_by_length(self) -> Answers:
-        """Return the answers to the items of each length together."""
-        lengths = self.items.lengths[self._readable]
-        batches = [self._readable[lengths == length] for length in np.unique(lengths)]
-        return self._ask_batches(batches)
+    def score_by_length(self) -> Outputs:
+        """Return the outputs for the items in batches of equal lengths, which need no padding."""
+        lengths = self.items.lengths[self._readable_items]
+        batches = [self._readable_items[lengths == length] for length in np.unique(lengths)]
+        return self._score_batches(batches)
 
-    def _ask_batches(self, batches: Sequence[NDArray[np.int64]]) -> Answers:
-        """Return the answers to the items of several batches, in the order of the items.
+    def _score_batches(self, batches: Sequence[NDArray[np.int64]]) -> Outputs:
+        """Return the outputs for the items of several batches, in the order of the items.
 
         Args:
-            batches: Arrays of item positions, which may be empty. An item of two batches has its
-                answer from the first.
+            batches: Arrays of item indices, which may be empty. If an item is in two batches, its
+                output is from the first.
         """
-        answer_by_item: dict[int, NDArray[np.float64]] = {}
+        output_by_item: dict[int, NDArray[np.float64]] = {}
         for batch in batches:
             if not len(batch):
                 continue
-            for item, answer in zip(batch.tolist(), self._ask(batch), strict=True):
-                answer_by_item.setdefault(item, answer)
-        return [answer_by_item[item] for item in sorted(answer_by_item)]
+            for item, output in zip(batch.tolist(), self._score_batch(batch), strict=True):
+                output_by_item.setdefault(item, output)
+        return [output_by_item[item] for item in sorted(output_by_item)]
 
-    def _ask(self, batch: NDArray[np.int64]) -> Answers:
-        """Return the scores of the items of one batch, padded on the right.
+    def _score_batch(self, batch: NDArray[np.int64]) -> Outputs:
+        """Run the model on one batch of items, padded on the right, and return its scores.
 
         Args:
-            batch: (n,) positions of the items.
+            batch: (n,) indices of the items in `self.items`.
 
         Returns:
-            n arrays: the scores of an item or, of a question-answering model, (T, 2) start and end
-            logits of its tokens, without padding.
+            n arrays: (K,) logits of the classes, (1,) score of a choice, or for a
+            question-answering model (T, 2) start and end logits of the T tokens of the item,
+            without padding.
 
         Raises:
-            RefusalError: If the model does not return one score per class, or per choice.
+            RefusalError: If the model does not return one logit per class, or one score per choice.
         """
         inputs = pad(self.items, batch, self.model.device)
-        is_real = inputs["attention_mask"].bool()
+        is_token = inputs["attention_mask"].bool()
         if self.joint:
-            # A multiple-choice model reads (n, choices, T).
+            # A multiple-choice model reads (n, choices, T); each trial item is a single choice.
             inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
         outputs = self.model(**inputs)
         if hasattr(outputs, "start_logits"):
-            table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
-            answers = []
-            for row, is_token in zip(table, is_real, strict=True):
-                answers.append(row[is_token].cpu().numpy())
-            return answers
+            span_logits = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
+            scores = []
+            for item_logits, is_item_token in zip(span_logits, is_token, strict=True):
+                scores.append(item_logits[is_item_token].cpu().numpy())
+            return scores
         logits = getattr(outputs, "logits", None)
-        if logits is None or logits.numel() != len(is_real) * (self.n_classes or 1):
-            raise RefusalError(self._explain_refusal(outputs, logits, len(is_real)))
+        n_scores = len(is_token) * (self.n_classes or 1)
+        if logits is None or logits.numel() != n_scores:
+            raise RefusalError(self._explain_refusal(outputs, logits, len(is_token)))
         return list(logits.double().flatten(1).cpu().numpy())
 
     def _explain_refusal(self, outputs: Any, logits: Any, n_texts: int) -> str:
-        """Return a sentence on the scores that were expected, and on what the model returned.
+        """Return an error message that compares the expected scores with the output of the model.
 
         Args:
-            outputs: What the model returned.
-            logits: Its logits, or None.
-            n_texts: Number of items of the batch.
+            outputs: The output of the model.
+            logits: Its attribute `logits`. None if it has no such attribute.
+            n_texts: Number of texts of the batch.
         """
         expected = "one score per choice"
         if self.n_classes is not None:
@@ -761,17 +823,18 @@ class PaddingTrial:
 
 
 @contextmanager
-def padding_token(model: Any, token: int) -> Iterator[None]:
+def set_padding_token(model: Any, token: int) -> Iterator[None]:
     """Set the padding token of a model that has none, during the block.
 
-    A decoder with a classification head looks for the last token that is not padding, and refuses
-    batches if its configuration names no padding token.
+    A decoder with a classification head reads the score at the last token of a text that is not
+    padding. It refuses batches if its configuration names no padding token.
 
     Args:
         model: The model, whose configuration is restored afterwards.
         token: Id of the token.
     """
-    config = text_config(model)
+    config = get_text_config(model)
+    # Nothing has to be set.
     if config is None or getattr(config, "pad_token_id", None) is not None:
         yield
         return
@@ -780,38 +843,43 @@ def padding_token(model: Any, token: int) -> Iterator[None]:
     try:
         yield
     finally:
-        # All settings, as the model may have set further ones meanwhile.
+        # All settings are restored, because the model may have added others meanwhile.
         vars(config).clear()
         vars(config).update(settings)
 
 
 def check_tokens(model: Any, name: str, largest: int) -> None:
-    """Check that a model knows the largest of some token ids.
+    """Check that a model has an embedding for the largest of some token ids.
+
+    Args:
+        model: The model.
+        name: Name of the model, for errors.
+        largest: The largest token id.
 
     Raises:
-        ValueError: If it does not.
+        ValueError: If the id is not below the vocabulary size of the model.
     """
-    n_known = vocabulary_size(model)
-    if n_known is not None and largest >= n_known:
+    n_embedded = get_vocabulary_size(model)
+    if n_embedded is not None and largest >= n_embedded:
         raise ValueError(
-            f"Expected token ids below {n_known}, the vocabulary size of {name}, but the "
+            f"Expected token ids below {n_embedded}, the vocabulary size of {name}, but the "
             f"tokenizer gave {largest}. The tokenizer and model do not belong together."
         )
 
 
-def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
-    """Return the ids of the words that both tokenizer and model know, without special tokens.
+def list_ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
+    """Return the ids of all tokens but special ones that tokenizer and model have in common.
 
-    Words whose embeddings are not finite are left out. If the vocabulary has special tokens only,
-    all of them are returned.
+    Tokens whose embeddings are not finite are left out. If the vocabulary consists of special
+    tokens only, these are returned.
     """
     tokens = np.arange(len(tokenizer))
-    n_embedded = vocabulary_size(model)
+    n_embedded = get_vocabulary_size(model)
     if n_embedded is not None:
         tokens = tokens[:n_embedded]
         weights = model.get_input_embeddings().weight[: len(tokens)]
         is_finite = torch.isfinite(weights).all(dim=1).cpu().numpy()
-        # A model whose embeddings are all NaN is refused later, by its scores.
+        # If no embedding is finite, a later check of the scores refuses the model.
         if is_finite.any():
             tokens = tokens[is_finite]
     words = np.setdiff1d(tokens, tokenizer.all_special_ids)
@@ -821,67 +889,67 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
 def _make_trial_items(
     model: Any, tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
 ) -> Encoded:
-    """Return tokenized texts, or pairs of texts, of random words.
+    """Make tokenized texts of random words, of the lengths that a trial of batching needs.
 
     Args:
-        model: The model.
+        model: The model, whose vocabulary the words are from.
         tokenizer: Its tokenizer.
-        longest: Tokens of the longest text.
-        is_paired: Whether each text has a second one.
-        is_short: Whether all texts have up to 16 tokens; if not, there is one such text, and long
-            ones.
+        longest: Number of tokens of the longest text.
+        is_paired: Whether each item is a pair of texts.
+        is_short: Whether all texts have up to 16 tokens. If not, there is one such text, and the
+            others are long.
     """
     batches = _encode_trial_texts(tokenizer, longest, is_paired=is_paired, is_short=is_short)
     columns = {}
     for name in batches[0].columns:
         columns[name] = np.concatenate([batch.columns[name] for batch in batches])
     lengths = np.concatenate([batch.lengths for batch in batches])
-    # The texts give the lengths, and the places of the special tokens. All other tokens are
-    # replaced by random words; those of the letters may be unknown.
+    # The encoded texts of letters only give the lengths and the positions of special tokens. All
+    # other tokens are replaced by random words, because the tokenizer may not know the letters.
     special_ids = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
     is_special = np.isin(columns["input_ids"], special_ids)
-    words = ordinary_tokens(model, tokenizer)
-    sample = np.random.default_rng(0).choice(words, len(is_special)).astype(np.int32)
-    columns["input_ids"] = np.where(is_special, columns["input_ids"], sample)
+    words = list_ordinary_tokens(model, tokenizer)
+    random_words = np.random.default_rng(0).choice(words, len(is_special)).astype(np.int32)
+    columns["input_ids"] = np.where(is_special, columns["input_ids"], random_words)
     return Encoded(
         columns=columns,
         offsets=compute_offsets(lengths),
         truncated=np.zeros(len(lengths), dtype=np.bool_),
-        padding=padding_values(tokenizer, model, columns["input_ids"]),
+        padding=get_padding_values(tokenizer, model, columns["input_ids"]),
     )
 
 
 def _encode_trial_texts(
     tokenizer: Any, longest: int, *, is_paired: bool, is_short: bool
 ) -> list[Encoded]:
-    """Tokenize texts of letters, of the lengths that a trial needs.
+    """Tokenize texts of single letters, such as "a b c d", of the lengths that a trial needs.
 
     Args:
         tokenizer: The tokenizer.
-        longest: Tokens of the longest text.
+        longest: Maximum number of tokens of a text.
         is_paired: Whether each text has a second one, "b".
-        is_short: Whether all texts have up to `SHORTEST` tokens: those of `_SHORT_LENGTHS`. If
-            not, there are the first of these, the longest text, and others of about 7 to 12
-            sixteenths of its length, with `_N_LONG_TOKENS` tokens or more in all.
+        is_short: If True, the texts have the numbers of words in `_SHORT_LENGTHS`. If False, there
+            is one such text, one of the maximum length, and others of 5/16 to 12/16 of that
+            length, until all have about `_N_LONG_TOKENS` tokens.
     """
     letters = [*"abcdefghijklmnop"]
-    bound = min(longest, SHORTEST)
+    max_short = min(longest, SHORTEST)
     n_short = len(_SHORT_LENGTHS) if is_short else 1
-    texts = [" ".join(letters[:length]) for length in _SHORT_LENGTHS[:n_short]]
+    texts = [" ".join(letters[:n_words]) for n_words in _SHORT_LENGTHS[:n_short]]
     pairs = ["b"] * len(texts) if is_paired else None
-    batches = [encode(tokenizer, texts, pairs, max_length=bound)]
+    batches = [encode(tokenizer, texts, pairs, max_length=max_short)]
     if is_short:
         return batches
 
-    # Ties in attention to the few best tokens, which padding changes, are rare, so that many tokens
-    # are read. The tokenizer truncates one long text to each of the lengths.
-    text = " ".join(letters * (longest // 8 + 1))
-    sixteenths = [16]
+    # Many tokens are needed to notice that padding changes which tokens sparse attention selects,
+    # because that happens only at near ties. The tokenizer truncates one text to each length.
+    long_text = " ".join(letters * (longest // 8 + 1))
+    lengths_in_sixteenths = [16]
     for number in range(max(1, _N_LONG_TOKENS // longest)):
         # 12, 7, 10, 5, 8, …: steps of 5 modulo 8 repeat no length among eight texts.
-        sixteenths.append(12 - 5 * number % 8)
-    for share in sixteenths:
-        length = max(bound + 1, longest * share // 16)
+        lengths_in_sixteenths.append(12 - 5 * number % 8)
+    for sixteenths in lengths_in_sixteenths:
+        length = max(max_short + 1, longest * sixteenths // 16)
         pair = ["b"] if is_paired else None
-        batches.append(encode(tokenizer, [text], pair, max_length=length))
+        batches.append(encode(tokenizer, [long_text], pair, max_length=length))
     return batches

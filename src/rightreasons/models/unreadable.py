@@ -1,4 +1,4 @@
-"""Files, folders and objects that are no model of transformers: what they are, and which way works.
+"""Files, folders and objects that are no model of transformers, and how to open them.
 
 A file is recognized by its first bytes, a folder by the files in it, and an object by the package
 of its type. Nothing is loaded: a pickle runs code when it is opened.
@@ -37,9 +37,9 @@ _MAX_HEADER_BYTES = 4096
 
 
 def describe_file(path: Path) -> str:
-    """Return the sentence that refuses a file as a model: what it is, and what can be done instead.
+    """Return the error message for a file in place of a model: its type, and what to do instead.
 
-    The file is recognized by its first bytes or its suffix. It is not loaded.
+    The file is recognized by its first bytes or its suffix, and is not loaded.
 
     Example:
         >>> import pickle, tempfile
@@ -56,7 +56,7 @@ def describe_file(path: Path) -> str:
     for magic, kind in _MAGIC_BYTES.items():
         if header.startswith(magic):
             return f"{expected} {path} is {kind}: {OBJECT_ADVICE}."
-    # safetensors: the length of a JSON header, and the header.
+    # A file of safetensors begins with 8 bytes for the length of a JSON header, and the header.
     if header[8:9] == b"{":
         return (
             f"{expected} {path} is a file of weights: name its folder, with the config.json and the "
@@ -70,7 +70,7 @@ def describe_file(path: Path) -> str:
 
 
 def describe_folder(folder: Path) -> str:
-    """Return the sentence that refuses a folder as a model: what it holds, and what can be done.
+    """Return the error message for a folder without a model: its content, and what to do instead.
 
     Args:
         folder: A folder without a config.json.
@@ -114,13 +114,15 @@ def describe_folder(folder: Path) -> str:
 
 
 def describe_object(model: object) -> str:
-    """Return the sentence that refuses an object of spaCy or fastText as a model; "" for any other.
+    """Return the error message for an object of spaCy or fastText in place of a model.
+
+    The message says how to wrap the object in a function. It is empty for any other object.
 
     Example:
         >>> describe_object(lambda texts: [0.5 for text in texts])
         ''
     """
-    # All base classes, because a user may derive a class from one of these libraries.
+    # Base classes are tested as well, because a user may derive a class from one of these.
     for kind in type(model).__mro__:
         package = kind.__module__.partition(".")[0]
         scores = SCORES_BY_PACKAGE.get(package)
@@ -133,7 +135,7 @@ def describe_object(model: object) -> str:
 
 
 def find_other_input(architectures: list[str]) -> str:
-    """Return the input of an architecture of transformers that reads no text; "" for others.
+    """Return the main input of architectures of transformers if it is not text; otherwise "".
 
     Example:
         >>> find_other_input(["ViTForImageClassification"])
@@ -164,7 +166,7 @@ def _is_text(header: bytes) -> bool:
     try:
         header.decode("utf-8")
     except UnicodeDecodeError as error:
-        # The header may end within the last character, which has up to four bytes.
+        # The last character, which has up to four bytes, may be incomplete.
         return error.start > len(header) - 4
     return True
 
@@ -179,7 +181,7 @@ def _find_model_folder(folder: Path) -> Path | None:
 
 
 def _find_last_checkpoint(folder: Path) -> Path | None:
-    """Return the last checkpoint that a Trainer wrote to a folder; None if there is none."""
+    """Return the last checkpoint of a Trainer in a folder (checkpoint-500), None without any."""
     last_step = -1
     last_checkpoint = None
     for path in folder.iterdir():

@@ -1,4 +1,4 @@
-"""Weights that are no plain checkpoint: an adapter, such as a LoRA, on its base, and quantized ones.
+"""Weights that are no plain checkpoint: an adapter (LoRA) on its base, and quantized weights.
 
 `find_adapter` reads an adapter. `AutoPeftModel` of peft would open the same model, with equal
 logits, but it does not say which weights the files lack, and a head that it draws at random looks
@@ -31,7 +31,7 @@ HEADS = {
     "QUESTION_ANS": "ForQuestionAnswering",
     "SEQ_2_SEQ_LM": "Seq2SeqLM",
 }
-"""Tasks of peft, and the end of the names of their architectures, or of the class that opens them."""
+"""Tasks of peft -> end of the names of their architectures, or of the class that opens them."""
 
 _MODEL_FILES = ("model*.safetensors", "pytorch_model*.bin")
 # Modules that peft puts between a layer and its weights.
@@ -49,13 +49,14 @@ _PACKED_TYPES = (
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """An adapter, as peft wrote it.
+    """An adapter of peft, such as a LoRA.
 
     Attributes:
-        name: Its folder or hub id.
-        base: The folder or hub id of the model that it changes.
-        revision: The revision of the base.
-        head: The end of the name of the architectures that it was made for; "" if it names none.
+        name: Folder or hub id of the adapter.
+        base: Folder or hub id of the model that the adapter changes.
+        revision: Revision of the base.
+        head: End of the name of the architectures that the adapter was made for, such as
+            "ForCausalLM"; an empty string if it names none.
     """
 
     name: str
@@ -80,10 +81,10 @@ class Adapter:
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Its weights by name. A weight that replaces one of the base has the name of that one.
+        """Weights of the adapter by name. One that replaces a weight of the base has the same name.
 
         Raises:
-            ValueError: If its file cannot be read.
+            ValueError: If the file of the adapter cannot be read.
         """
         from peft.utils import load_peft_weights
 
@@ -98,14 +99,14 @@ class Adapter:
 
     @property
     def headless(self) -> bool:
-        """Whether it only changes weights of the base, and replaces none, such as a head."""
+        """Whether no weight of the adapter replaces a weight of the base, such as its head."""
         from peft.mapping import PEFT_TYPE_TO_PREFIX_MAPPING
 
         prefix = PEFT_TYPE_TO_PREFIX_MAPPING.get(self._settings.peft_type, "")
         return all(prefix in name for name in self.weights)
 
     def config(self) -> Any:
-        """Return the configuration of the base, with as many classes as the adapter's head has."""
+        """Return the configuration of the base, with the adapter's number of classes."""
         config = transformers.AutoConfig.from_pretrained(
             self.base, revision=self.revision, trust_remote_code=False
         )
@@ -116,18 +117,17 @@ class Adapter:
         return config
 
     def _count_classes(self, config: Any) -> int | None:
-        """Return the number of classes of the adapter's head; None if it has none.
+        """Return the number of classes of the adapter's head; None if the adapter has no head.
 
-        The shapes of the weights are compared between two bases that differ in their number of
-        classes. A weight whose shape differs has one row per class, and the adapter's own weight of
-        that name has as many rows as the adapter has classes.
+        The base is built with 2 and with 3 classes. A weight whose shape differs between the two
+        has one row per class. The weight of that name in the adapter then has as many rows as the
+        adapter has classes.
 
         Args:
             config: Configuration of the base.
         """
         shapes_by_count = []
-        # A base without a classification head raises a ValueError. On the meta device, no memory is
-        # used.
+        # A base without a classification head raises a ValueError. The meta device needs no memory.
         with contextlib.suppress(ValueError), torch.device("meta"):
             for n_classes in (2, 3):
                 shapes_by_count.append(self._list_shapes(config, n_classes))
@@ -141,14 +141,14 @@ class Adapter:
         return counts.pop() if len(counts) == 1 else None
 
     def _list_shapes(self, config: Any, n_classes: int) -> dict[str, torch.Size]:
-        """Return the shapes of the weights of the base that the adapter replaces.
+        """Build the base with a number of classes, and return shapes of its weights.
 
         Args:
             config: Configuration of the base.
-            n_classes: Number of classes of its head.
+            n_classes: Number of classes.
 
         Returns:
-            Name of a weight -> its shape in the base.
+            Name -> shape of those weights of the base that the adapter replaces.
         """
         config = copy.deepcopy(config)
         config.num_labels = n_classes
@@ -157,13 +157,15 @@ class Adapter:
         return {name: weights[name].shape for name in weights if name in self.weights}
 
     def attach(self, model: Any) -> Any:
-        """Put the adapter on its base, and return the model. A table of words may grow.
+        """Put the adapter on its base, and return the model.
+
+        If the adapter has its own word embeddings, those of the base are resized.
 
         Args:
-            model: The base.
+            model: The base, which is changed.
 
         Raises:
-            ValueError: If the adapter does not fit, or lacks weights.
+            ValueError: If the adapter does not fit the base, or lacks weights.
         """
         from peft import PeftModel
         from peft.utils import get_peft_model_state_dict
@@ -197,11 +199,11 @@ class Adapter:
         return unwrap_model(adapted)
 
     def _resize_words(self, model: Any) -> None:
-        """Resize the word embeddings of the base to those of the adapter, if it has any."""
+        """Resize the word embeddings of the base to the size of those in the adapter, if any."""
         table = model.get_input_embeddings().weight
         for name, weight in model.named_parameters():
-            # The name of the table, by which the adapter stores its own.
-            if weight is not table or name not in self.weights:
+            is_word_table = weight is table
+            if not is_word_table or name not in self.weights:
                 continue
             n_words = len(self.weights[name])
             if n_words != len(table):
@@ -215,27 +217,32 @@ def _get_name_in_base(name: str) -> str:
 
 
 def find_adapter(name: str, revision: str | None = None) -> Adapter | None:
-    """Return the adapter in a folder or a hub repository; None if there is none.
+    """Return the adapter in a folder or a hub repository; None if it contains no adapter.
+
+    Args:
+        name: A folder or a hub id.
+        revision: A branch, tag or commit of the hub repository.
 
     Raises:
-        ImportError: If peft, which reads it, is not installed.
-        ValueError: If it does not name its base, cannot be read, or there is also a whole model.
+        ImportError: If the package peft, which reads adapters, is not installed.
+        ValueError: If the adapter does not name its base or cannot be read, or the folder also
+            contains a whole model.
     """
     try:
         file = transformers.utils.find_adapter_config_file(name, revision=revision)
     except Exception:
-        # Opening the model says what is wrong with it.
+        # If the name is wrong, opening the model raises a clearer error.
         return None
     if file is None:
         return None
     _check_no_model(name)
     require_package("peft")
     settings, base = _read_settings(name, revision)
-    # The base may be named by its place in the folder of the adapter.
+    # The base may be a subfolder of the adapter.
     inner_folder = Path(name) / base
     if inner_folder.is_dir() and not Path(base).exists():
         base = str(inner_folder)
-    # Older versions of peft store the name of the task alone.
+    # The task is an enumeration, or a string in older versions of peft.
     task = str(getattr(settings.task_type, "value", settings.task_type))
     return Adapter(
         name=name,
@@ -248,7 +255,11 @@ def find_adapter(name: str, revision: str | None = None) -> Adapter | None:
 
 
 def _check_no_model(name: str) -> None:
-    """Check that a folder with an adapter holds no whole model."""
+    """Check that a folder with an adapter does not contain a whole model, too.
+
+    Raises:
+        ValueError: If the folder contains weights of a model.
+    """
     for pattern in _MODEL_FILES:
         for path in Path(name).glob(pattern):
             raise ValueError(
@@ -265,10 +276,10 @@ def _read_settings(name: str, revision: str | None) -> tuple[Any, str]:
         revision: A branch, tag or commit of the hub repository.
 
     Returns:
-        The settings of peft, and the name of the base.
+        The settings as an object of peft, and the folder or hub id of the base.
 
     Raises:
-        ValueError: If they cannot be read, or name no base.
+        ValueError: If the settings cannot be read, or name no base.
     """
     from peft import PeftConfig
 
@@ -289,15 +300,16 @@ def _read_settings(name: str, revision: str | None) -> tuple[Any, str]:
 
 
 def unwrap_model(model: Any) -> Any:
-    """Return the model of transformers inside a `DataParallel`, or inside a loaded `PeftModel`.
+    """Return the model of transformers inside a `DataParallel` or a `PeftModel`.
 
-    The layers of the latter stay changed by the adapter. Any other model is returned as it is.
+    The layers of a `PeftModel` remain changed by its adapter. Any other model is returned
+    unchanged.
     """
     if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
         model = model.module
     if getattr(model, "get_base_model", None) is None:
         return model
-    # A learned prompt is put before the text by the wrapper itself.
+    # With prompt tuning, the wrapper itself inserts the virtual tokens, and is needed.
     settings = getattr(model, "active_peft_config", None)
     if getattr(settings, "is_prompt_learning", True):
         return model
@@ -305,9 +317,10 @@ def unwrap_model(model: Any) -> Any:
 
 
 def explain_quantization(model: torch.nn.Module) -> str:
-    """Return why gradients do not pass a model, which has quantized layers; "" if it has none.
+    """Return why gradients cannot be computed for a model with quantized layers; "" for others.
 
-    Residual connections would lead gradients around such layers, to wrong values.
+    Residual connections lead gradients around a quantized layer, so that their values would be
+    incorrect, without an error.
     """
     for name, layer in model.named_modules():
         if _is_quantized(layer):
@@ -331,22 +344,22 @@ def _is_quantized(layer: torch.nn.Module) -> bool:
 
 
 def explain_untrainable(model: torch.nn.Module) -> str:
-    """Return why all weights of a model cannot be trained; "" if they can.
+    """Return why the weights of a model cannot all be trained; an empty string if they can.
 
-    Training would not leave the base of an adapter as it is, and the saved model would hold
-    weights of two models.
+    Training a model with an adapter would change its base as well, and the saved model would
+    contain the weights of two models. Packed weights cannot be changed by an optimizer.
     """
     for layer in model.modules():
-        # Layers that peft changed can switch their adapters off.
+        # Layers that peft has changed have this switch for their adapters.
         if hasattr(layer, "_disable_adapters"):
             return (
                 f"Expected a whole model to train, but {type(model).__name__} has layers of an "
                 "adapter: merge it into its base first, by `merge_and_unload` of peft."
             )
-    # Without its type guard, which type checkers take for a contradiction.
+    # As Any, because the type guard of the function confuses type checkers.
     is_packed: Any = _python_dispatch.is_traceable_wrapper_subclass
     for name, weight in model.named_parameters():
-        # torchao packs weights that gradients pass through, but that no optimizer can change.
+        # Gradients can pass packed weights of torchao, but an optimizer cannot change them.
         if is_packed(weight):
             return (
                 f"Expected a whole model to train, but {type(model).__name__} has the quantized "
@@ -356,17 +369,17 @@ def explain_untrainable(model: torch.nn.Module) -> str:
 
 
 def describe_weights(model: torch.nn.Module) -> str:
-    """Describe the adapters and the quantization of a model, for reports; "" if it has neither.
+    """Describe the adapters and the quantization of a model for reports; "" if it has neither.
 
     An example is "LORA adapter on org/base; quantized (bitsandbytes)".
     """
     notes = []
     for settings in (getattr(model, "peft_config", None) or {}).values():
-        # An enumeration of peft, or plain text in older versions.
+        # The type is an enumeration, or a string in older versions of peft.
         kind = getattr(settings.peft_type, "value", settings.peft_type)
         notes.append(f"{kind} adapter on {settings.base_model_name_or_path}")
-    # Weights that were dequantized have no quantized layer, but the configuration still says how
-    # they were stored.
+    # The configuration still has its entry if the weights were dequantized. Then no layer is
+    # quantized.
     quantization = getattr(getattr(model, "config", None), "quantization_config", None)
     if quantization is not None and explain_quantization(model):
         method = getattr(quantization, "quant_method", "")

@@ -1,7 +1,7 @@
 """Windows of long contexts: questions with parts of their contexts, as token ids.
 
-`encode_windows` tokenizes questions with their contexts. `answer_characters` and `answer_tokens`
-find the labels of training: where the answers are in the contexts, and in the windows.
+`encode_windows` tokenizes questions with their contexts. `find_answer_characters` and
+`find_answer_tokens` find the answers in the contexts and in the windows, as labels for training.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import check_count, check_same_length
-from rightreasons.models.batching import Encoded, check_fast, input_names, padding_values
+from rightreasons.models.batching import Encoded, check_fast, get_padding_values, list_input_names
 
 # Questions that are tokenized at once.
 _BLOCK_SIZE = 1024
@@ -24,17 +24,18 @@ _BLOCK_SIZE = 1024
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Windows:
-    """W windows of N questions; those of a question are adjacent.
+    """W windows of N questions, which are parts of long contexts; those of a question are adjacent.
 
     Attributes:
         encoded: Token ids of each window: the question, then a part of its context.
-        places: In the same rows, `first` and `last`: the first character of each token in its
-            context, and one past its last character; -1 if the token is not of the context.
+        characters: Columns `first` and `last`, for the same tokens: index of the first character of
+            the token in its context, and index after its last character; -1 if the token is not
+            part of the context.
         owner: (W,) question of each window, in ascending order.
     """
 
     encoded: Encoded
-    places: Encoded
+    characters: Encoded
     owner: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -49,15 +50,17 @@ def encode_windows(
     max_length: int,
     stride: int | None = None,
 ) -> Windows:
-    """Tokenize questions with their contexts; one longer than `max_length` is several windows.
+    """Tokenize questions with their contexts, and divide long contexts into overlapping windows.
+
+    Each window consists of the question and a part of its context.
 
     Args:
         tokenizer: A fast tokenizer of transformers, which knows the characters of its tokens.
-        questions: N questions; one that leaves no tokens for its context is truncated.
+        questions: N questions. One that leaves no tokens for its context is truncated.
         contexts: N contexts.
-        max_length: Maximum tokens per window, special tokens included.
-        stride: Tokens that a window shares with the previous one; None takes a third of
-            `max_length`, which is 128 for the usual 384.
+        max_length: Maximum number of tokens per window, special tokens included.
+        stride: Number of tokens of the context that a window shares with the previous one. If None,
+            a third of `max_length`, which is 128 for the usual 384.
 
     Returns:
         The windows.
@@ -70,7 +73,7 @@ def encode_windows(
     if stride is None:
         stride = max_length // 3
     stride = check_count(stride, "stride", minimum=0)
-    # Each window must have at least one new token of the context, or the windows would not end.
+    # Without at least one new token of the context in each window, there would be no last window.
     max_question = max_length - tokenizer.num_special_tokens_to_add(pair=True) - stride - 1
     if max_question < 1:
         raise OptionError(
@@ -78,8 +81,8 @@ def encode_windows(
             f"{stride}.",
             option="stride",
         )
-    names = input_names(tokenizer)
-    # One row per window: the token ids and types, and the first and last character of each token.
+    names = list_input_names(tokenizer)
+    # Column -> one row per window. `first` and `last` are the characters of each token.
     rows_by_name: dict[str, list[Any]] = {name: [] for name in (*names, "first", "last")}
     owner: list[int] = []
     for start in range(0, len(questions), _BLOCK_SIZE):
@@ -94,9 +97,9 @@ def encode_windows(
             return_offsets_mapping=True,
             return_attention_mask=False,
         )
-        # The question of each window, as a position in the block.
-        for position in tokens["overflow_to_sample_mapping"]:
-            owner.append(start + position)
+        # The tokenizer numbers the questions of a block from 0.
+        for index_in_block in tokens["overflow_to_sample_mapping"]:
+            owner.append(start + index_in_block)
         for name in names:
             rows_by_name[name].extend(tokens[name])
         for spans, encoding in zip(tokens["offset_mapping"], tokens.encodings, strict=True):
@@ -106,47 +109,49 @@ def encode_windows(
             characters[~in_context] = -1
             rows_by_name["first"].append(characters[:, 0])
             rows_by_name["last"].append(characters[:, 1])
-    return _join_rows(tokenizer, rows_by_name, owner)
+    return _make_windows(tokenizer, rows_by_name, owner)
 
 
-def _join_rows(
+def _make_windows(
     tokenizer: Any, rows_by_name: Mapping[str, Sequence[Any]], owner: Sequence[int]
 ) -> Windows:
-    """Make `Windows` of the rows of all windows.
+    """Join the rows of all windows to flat columns.
 
     Args:
-        tokenizer: The tokenizer, which pads token ids.
-        rows_by_name: W rows of each column of the model's input, and of `first` and `last`, the
-            characters of each token.
-        owner: The question of each of the W windows.
+        tokenizer: The tokenizer, which has a token for padding.
+        rows_by_name: W rows of each column: `input_ids`, perhaps `token_type_ids`, and `first` and
+            `last`, the characters of each token in its context.
+        owner: Index of the question of each window.
     """
     offsets = compute_offsets(list(map(len, rows_by_name["input_ids"])))
     columns = {}
     for name, rows in rows_by_name.items():
         columns[name] = np.concatenate(rows).astype(np.int32)
-    places = {name: columns.pop(name) for name in ("first", "last")}
+    characters = {name: columns.pop(name) for name in ("first", "last")}
     encoded = Encoded(
         columns=columns,
         offsets=offsets,
-        # A context that is too long continues in the next window, and loses nothing.
+        # Nothing of a context is lost, because a long one continues in the next window.
         truncated=np.zeros(len(offsets) - 1, dtype=bool),
-        padding=padding_values(tokenizer),
+        padding=get_padding_values(tokenizer),
     )
     return Windows(
         encoded=encoded,
-        # Stored like token ids, so that both are padded in the same way.
-        places=dataclasses.replace(encoded, columns=places, padding={"first": -1, "last": -1}),
+        # In the form of token ids, so that `pad` can be used for both.
+        characters=dataclasses.replace(
+            encoded, columns=characters, padding={"first": -1, "last": -1}
+        ),
         owner=np.array(owner, dtype=np.int64),
     )
 
 
 def _truncate_questions(tokenizer: Any, questions: list[str], max_tokens: int) -> list[str]:
-    """Return questions without the text after their first `max_tokens` tokens.
+    """Cut questions after their first `max_tokens` tokens; shorter ones are returned unchanged.
 
     Args:
         tokenizer: A fast tokenizer.
         questions: The questions.
-        max_tokens: Maximum tokens of a question.
+        max_tokens: Maximum number of tokens of a question.
     """
     tokens = tokenizer(
         questions,
@@ -157,27 +162,28 @@ def _truncate_questions(tokenizer: Any, questions: list[str], max_tokens: int) -
     truncated = []
     for question, spans in zip(questions, tokens["offset_mapping"], strict=True):
         if len(spans) > max_tokens:
-            end = spans[max_tokens - 1][1]
+            # A span is the index of the first character of a token, and that after its last one.
+            _, end = spans[max_tokens - 1]
             question = question[:end]
         truncated.append(question)
     return truncated
 
 
-def answer_characters(
+def find_answer_characters(
     answers: Sequence[Mapping[str, Sequence[Any]]], contexts: Sequence[str], name: str
 ) -> NDArray[np.int64]:
-    """Return the characters of the first answer to each question.
+    """Return where the first answer to each question is in its context.
 
     Args:
-        answers: N answers in the form of SQuAD: `text` and `answer_start`, lists of equal lengths.
+        answers: N answers in the form of SQuAD, such as {"text": ["Paris"], "answer_start": [17]}.
         contexts: N contexts.
         name: Name of the data, for errors.
 
     Returns:
-        (N, 2) first character of the answer in its context, and the one after its last.
+        (N, 2): index of the first character of the answer, and index after its last character.
 
     Raises:
-        ValueError: If a question has no answer, or one that is not in its context.
+        ValueError: If a question has no answer, or the answer is not inside its context.
     """
     characters = []
     for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
@@ -187,7 +193,7 @@ def answer_characters(
             raise ValueError(
                 f"Expected an answer to each question of `{name}`, but question {number} has none."
             )
-        # Training needs one answer; SQuAD lists those of several people.
+        # SQuAD lists the answers of several people, of which training needs one.
         text = texts[0]
         start = starts[0]
         if not text or start is None or not 0 <= start <= len(context) - len(text):
@@ -199,29 +205,31 @@ def answer_characters(
     return np.array(characters, dtype=np.int64)
 
 
-def answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the first and last token of each answer in the windows.
+def find_answer_tokens(windows: Windows, characters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the first and the last token of the answer to its question in each window.
 
     Args:
         windows: W windows of N questions.
-        characters: (N, 2) first character of each answer, and the one after its last.
+        characters: (N, 2) index of the first character of each answer in its context, and index
+            after its last character.
 
     Returns:
-        (W, 2) tokens, -1 if the window does not contain the whole answer.
+        (W, 2) indices of the first and the last token in the window; -1 if the window does not
+        contain the whole answer.
     """
     tokens = np.full((len(windows), 2), -1, dtype=np.int64)
-    for window, (begin, end) in enumerate(characters[windows.owner].tolist()):
+    for window, (answer_start, answer_end) in enumerate(characters[windows.owner].tolist()):
         row = slice(*windows.encoded.offsets[window : window + 2])
-        starts = windows.places.columns["first"][row]
-        ends = windows.places.columns["last"][row]
-        # Tokens of the question have the characters -1 in the context.
-        is_in_answer = (starts >= 0) & (starts < end) & (ends > begin)
+        starts = windows.characters.columns["first"][row]
+        ends = windows.characters.columns["last"][row]
+        # A token that overlaps the answer. Tokens of the question have a negative start.
+        is_in_answer = (starts >= 0) & (starts < answer_end) & (ends > answer_start)
         positions = np.flatnonzero(is_in_answer)
         if not len(positions):
             continue
         first_token = positions[0]
         last_token = positions[-1]
-        # A window may begin or end within the answer, and then has a part of it.
-        if starts[first_token] <= begin and ends[last_token] >= end:
+        # If the window begins or ends inside the answer, it contains only a part of it.
+        if starts[first_token] <= answer_start and ends[last_token] >= answer_end:
             tokens[window] = first_token, last_token
     return tokens

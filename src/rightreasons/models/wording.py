@@ -1,7 +1,7 @@
 """Options of how a language model is asked, and the texts of follow-up turns.
 
 `Wording` holds what any harness can use, and `Prompt` adds how answers are scored and generated.
-`rightreasons.models.prompts.Rendering` settles what they leave open.
+`rightreasons.models.prompts.Rendering` chooses the settings that they leave open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 
 STYLES = ("auto", "words", "letters", "numbers")
-"""Answers: their own words (a label word, or the text of a choice), or letters or numbers of lines."""
+"""Answers: words (a label word, or the text of a choice), or letters or numbers of lines."""
 
 LIKELIHOODS = ("mean", "sum", "unconditional")
 """Scorings that need the likelihood of given answers."""
@@ -37,7 +37,7 @@ AGAIN = "Now answer the question again."
 
 
 class Wording(Options):
-    """How items are put into words, for a model in this process, a server or another harness.
+    """Prompts of items, for a model in this process, a server or another harness.
 
     None leaves a setting to the task and the style.
     """
@@ -65,7 +65,7 @@ class Wording(Options):
     )
 
     def _check(self) -> None:
-        """Check that the words of the labels are distinct, so that an answer is one label.
+        """Check that the words of the labels are distinct and not empty.
 
         Raises:
             OptionError: If not.
@@ -83,7 +83,7 @@ class Wording(Options):
 
 
 class Prompt(Wording):
-    """How a language model is asked.
+    """Prompts to a language model, and its answers.
 
     None leaves a setting to the task and the style. `Prompted.describe` returns what it became.
 
@@ -173,25 +173,25 @@ class Prompt(Wording):
     )
 
     def _check(self) -> None:
-        """Check the options before a model is loaded.
+        """Check the options that can be checked without a model.
 
         Raises:
-            OptionError: If the pattern or `thinking` is malformed, or an option of generated
-                answers has no effect with the scoring.
+            OptionError: If `pattern` or `thinking` is malformed, or if `pattern` or `samples` is
+                given with a scoring by likelihoods, where it would have no effect.
         """
         super()._check()
-        # `re` would only raise its error when the first answer is read.
+        # Without this check, the error of `re` would only be raised at the first answer.
         if self.pattern is not None:
             _check_pattern(self.pattern)
-        # `thinking` may also be a maximum number of tokens, at least 1.
-        is_budget = self.thinking.isdecimal() and int(self.thinking) > 0
-        if self.thinking not in SWITCHED and not is_budget:
+        # `thinking` is "auto", "on", "off", or a number of tokens.
+        is_token_count = self.thinking.isdecimal() and int(self.thinking) > 0
+        if self.thinking not in SWITCHED and not is_token_count:
             raise OptionError(
                 "Expected auto, on, off or a number of tokens in `thinking`, but got "
                 f"{self.thinking!r}.",
                 option="thinking",
             )
-        # A pattern, or several samples, would have no effect on likelihoods.
+        # A pattern, or several samples, have no effect on likelihoods.
         if self.scoring in ("auto", "generated"):
             return
         unused = ""
@@ -208,7 +208,11 @@ class Prompt(Wording):
 
 
 def _check_pattern(pattern: str) -> None:
-    """Check that a pattern is a regular expression."""
+    """Check that a pattern is a regular expression.
+
+    Raises:
+        OptionError: If it is malformed.
+    """
     # The message of `re` says where the pattern is malformed.
     try:
         re.compile(pattern)

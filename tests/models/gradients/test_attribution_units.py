@@ -98,7 +98,7 @@ LANGUAGES = (
 def test_no_piece_is_lost_in_any_script(architecture):
     classifier = tiny_encoder(architecture)
     items = Items.of(classifier, LANGUAGES)
-    scores = np.random.default_rng(5).normal(size=len(items.places.special))
+    scores = np.random.default_rng(5).normal(size=len(items.token_positions.special))
 
     words = merge_pieces(items, scores, unit="word", merge="sum")
     largest = merge_pieces(items, scores, unit="word", merge="absmax")

@@ -9,7 +9,7 @@ import torch
 from tokenizers.processors import TemplateProcessing
 
 from rightreasons.core.errors import OptionError
-from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
+from rightreasons.models.gradients.fisher import compute_leading_eigenvalues, fisher_information
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier, load_classifier
 from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
@@ -92,10 +92,12 @@ def test_power_iteration_goes_on_until_every_item_has_converged():
     logits = (
         torch.einsum("bi,bik->bk", x, weights) + torch.tensor([[0.0] * 3, [0.3, 0.1, 0.0]]).double()
     )
-    found = leading_eigenvalues(logits, x, method="power", tolerance=1e-8, max_iterations=5000)
+    found = compute_leading_eigenvalues(
+        logits, x, method="power", tolerance=1e-8, max_iterations=5000
+    )
     assert (found.error <= 1e-8 * found.eigenvalues).all()
     assert found.eigenvalues.tolist() == pytest.approx(
-        leading_eigenvalues(logits, x).eigenvalues.tolist(), rel=1e-8
+        compute_leading_eigenvalues(logits, x).eigenvalues.tolist(), rel=1e-8
     )
 
 
@@ -116,13 +118,13 @@ def test_worked_values():
     x = torch.tensor(
         [[0.0, 0.0], [0.24, 0.32], [-0.24, -0.32]], dtype=torch.float64, requires_grad=True
     )
-    found = leading_eigenvalues(x @ weights, x).eigenvalues
+    found = compute_leading_eigenvalues(x @ weights, x).eigenvalues
     assert found.tolist() == pytest.approx([6.25, 2.624840, 2.624840], abs=1e-6)
     # Three classes, W = [[1, 0], [0, 1], [-1, -1]], x = (.5, -.25).
     weights = torch.tensor([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]], dtype=torch.float64)
     x = torch.tensor([[0.5, -0.25]], dtype=torch.float64, requires_grad=True)
     for how in ({"method": "gram"}, {"method": "power", "tolerance": 1e-9}):
-        information = leading_eigenvalues(x @ weights, x, eigenvector=True, **how)
+        information = compute_leading_eigenvalues(x @ weights, x, eigenvector=True, **how)
         assert information.eigenvalues.item() == pytest.approx(0.846882, abs=1e-6)
         # KL at 1e-3 along the eigenvector is 4.2359e-7, half lambda eps^2 is 4.2344e-7; which of the two signs the
         # eigenvector has decides the third-order term.
@@ -149,7 +151,9 @@ def test_measured_divergence_along_the_eigenvector():
             return classifier.model(**inputs).logits.log_softmax(-1)
 
     with feed.feed(x, inputs):
-        information = leading_eigenvalues(classifier.model(**inputs).logits, x, eigenvector=True)
+        information = compute_leading_eigenvalues(
+            classifier.model(**inputs).logits, x, eigenvector=True
+        )
     assert information.eigenvector.norm().item() == pytest.approx(1)
     before = log_p(x).detach()
     random = torch.randn(x.shape, dtype=x.dtype, generator=torch.Generator().manual_seed(0))

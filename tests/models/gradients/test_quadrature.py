@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from rightreasons.models.gradients.paths import quadrature
+from rightreasons.models.gradients.paths import make_quadrature
 
 
 def test_right_riemann_sum_of_a_line():
     # The integral of x over [0, 1] is 1/2; the right sum with m nodes is (m + 1) / 2m.
     for m in (1, 4, 50):
-        nodes, weights = quadrature("riemann_right", m)
+        nodes, weights = make_quadrature("riemann_right", m)
         assert weights @ nodes == pytest.approx((m + 1) / (2 * m))
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 20])
 def test_gauss_legendre_is_exact_up_to_degree_2m_minus_1(m):
-    nodes, weights = quadrature("gauss_legendre", m)
+    nodes, weights = make_quadrature("gauss_legendre", m)
     for degree in range(2 * m):
         assert weights @ nodes**degree == pytest.approx(1 / (degree + 1), rel=1e-12)
     assert abs(weights @ nodes ** (2 * m) - 1 / (2 * m + 1)) > 1e-14 or m > 10
@@ -25,7 +25,7 @@ def test_gauss_legendre_is_exact_up_to_degree_2m_minus_1(m):
 
 @pytest.mark.parametrize("name", ["riemann_right", "gauss_legendre"])
 def test_weights_sum_to_one(name):
-    nodes, weights = quadrature(name, 7)
+    nodes, weights = make_quadrature(name, 7)
     assert weights.sum() == pytest.approx(1.0)
     assert len(nodes) == len(weights) == 7
 
@@ -35,6 +35,6 @@ def test_error_of_the_rules_on_a_sharp_path():
     def f(x):
         return 1 / (1 + np.exp(-20 * (x - 0.3)))
 
-    nodes, weights = quadrature("gauss_legendre", 20)
+    nodes, weights = make_quadrature("gauss_legendre", 20)
     slope = 20 * f(nodes) * (1 - f(nodes))
     assert weights @ slope == pytest.approx(f(1.0) - f(0.0), abs=1e-3)

@@ -150,6 +150,8 @@ def test_no_reply_in_time_is_told(server):
     server.faults = wait
     told = engine.next_words(REQUESTS[:8], progress=False)
     assert told.failures == {"item 5": "no reply within 1 s"}
+    # A request that failed does not count as one with unlisted continuations.
+    assert told.way == "the 12 likeliest next tokens of the server"
 
 
 def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_path):

@@ -70,12 +70,12 @@ def test_thinking_is_turned_off_as_the_trial_finds_out(dialect):
 def test_thinking_that_cannot_be_turned_off_is_told():
     with (
         thinking("raw_tags") as fake,
-        pytest.raises(OptionError, match="told: `extra_body`"),
+        pytest.raises(OptionError, match="set it in `extra_body`"),
     ):
         asked(fake, thinking="off")
     with (
         thinking("raw_tags", thinks=False) as fake,
-        pytest.raises(OptionError, match="but it does not think whatever"),
+        pytest.raises(OptionError, match="but it does not think, and"),
     ):
         asked(fake, thinking="on")
 

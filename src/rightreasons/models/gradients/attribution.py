@@ -20,9 +20,9 @@ from rightreasons.core.arrays import Floats, Ints, Ragged
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
-from rightreasons.models.classes import Classifier, leave_out_empty
+from rightreasons.models.classes import Classifier, drop_wordless_texts
 from rightreasons.models.gradients.baselines import Baseline
-from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients
+from rightreasons.models.gradients.inputs import EmbeddingInput, check_gradients
 from rightreasons.models.gradients.integration import integrate
 from rightreasons.models.gradients.options import MAX_TOKENS, AttributionOptions, Attributions
 from rightreasons.models.gradients.paths import Path
@@ -33,11 +33,11 @@ from rightreasons.models.runs.columns import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
 
 ROUNDING = 1e-6
-"""A gap this small is none, however little the score changes."""
+"""Completeness gap that is always allowed, even if the score does not change."""
 
 ITEMS_IN_FLIGHT = 16
-"""Items that are integrated together, padded to the longest: enough to fill a pass of `MAX_TOKENS`,
-few enough to have similar lengths. There are more of them if a pass takes more tokens."""
+"""Number of items per batch, padded to the longest. They fill a pass of `MAX_TOKENS` tokens, but are
+few enough to have similar lengths. The number is larger if `max_tokens` is."""
 
 
 @accept_options_as_keywords(AttributionOptions)
@@ -80,9 +80,9 @@ def integrated_gradients(
         target: "probability" (default) or "logit" of the explained label.
         label: "predicted" (default) or "gold".
         layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings,
-            at which a baseline of tokens is what the module makes of the text with these tokens.
-            BART has no such module: there the word embeddings of the encoder follow the path, while
-            the decoder reads the text as it is.
+            at which a baseline of tokens is the output of the module for the text with these
+            tokens. BART has no such module: there the word embeddings of the encoder follow the
+            path, while the decoder reads the unchanged text.
         baseline: Embedding in place of that of every real token: "zeros"; "mean", the mean word
             embedding of the vocabulary; the "pad" token; or "auto" (default): zeros, unless zero is
             singular for the model, as it is where word embeddings are normalized without positions
@@ -110,12 +110,12 @@ def integrated_gradients(
             largest in magnitude of those of its pieces.
         rank_special: Whether special tokens are among the tokens; default False; with
             unit="wordpiece" only.
-        max_length: Maximum tokens per text; None takes what the model allows. Longer texts are cut,
-            and counted.
+        max_length: Maximum tokens per text; None for the maximum of the model. Longer texts are
+            truncated, and counted.
         max_tokens: Maximum tokens per pass; default 2048. It changes speed and memory, not the
             result.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed: a killed run resumes. Its
+        out: A folder for the results, written as they are computed: an interrupted run resumes. Its
             contents serve every `unit` and `rank_special`.
         fail_fast: Whether an item that the model cannot read is an error (default). If not, it is
             left out, and `failures` has its id and the reason.
@@ -124,11 +124,11 @@ def integrated_gradients(
         `Attributions`.
 
     Raises:
-        TypeError: If a column is of the wrong kind.
+        TypeError: If a column has the wrong type.
         ValueError: If columns differ in length, an option or label is unknown, the model has no
             table of word embeddings, or with layer="embeddings" no module of embeddings, the
             tokenizer is slow or lacks the token of the baseline, a logit is not finite (the item
-            is named), or `out` holds other files. An item whose gradients are not finite has
+            is named), or `out` contains other files. An item whose gradients are not finite has
             numbers of 0, a gap of infinity, and is not valid.
 
     References:
@@ -143,11 +143,11 @@ def integrated_gradients(
         (('a', 'good', 'film'),)
     """
     check_count(max_tokens, "max_tokens")
-    model = classifier_with_gradients(classifier)
+    model = check_gradients(classifier)
     failures: dict[str, str] = {}
     # An empty text has nothing to attribute; the second text of a pair may be all there is.
     if not fail_fast and text_pairs is None:
-        texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
+        texts, ids, labels, failures = drop_wordless_texts(texts, ids, labels)
     items = Items.of(model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     if labels is None and options.label == "gold":
         raise ValueError("Expected `labels` with label='gold', but got None.")
@@ -187,17 +187,17 @@ def integrated_gradients(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Kernel:
-    """The computation of one run, batch by batch.
+    """The computation of integrated gradients for one batch after another.
 
     Attributes:
         classifier: The model.
-        items: The items.
+        items: N items.
         embedding_input: The model, fed by embeddings.
-        baseline: The beginning of the paths.
+        baseline: The embedding at which paths begin.
         options: The options.
         explained: (N,) classes whose scores are explained. None for the predicted ones.
-        token_type: Type of every token on the path. None to keep those of the tokenizer.
-        max_tokens: Maximum tokens per pass.
+        token_type: Type id of every token on the path. None to use the types of the tokenizer.
+        max_tokens: Maximum number of tokens per pass.
     """
 
     classifier: Classifier
@@ -210,7 +210,7 @@ class _Kernel:
     max_tokens: int
 
     def list_dependencies(self) -> dict[str, Any]:
-        """Return everything that stored results depend on, besides the model and the items.
+        """Return everything that identifies stored results, besides the model and the items.
 
         Returns:
             `labels`, a digest of the explained gold labels (None for the predicted ones), and
@@ -219,7 +219,7 @@ class _Kernel:
         labels = None
         if self.explained is not None:
             labels = digest_arrays({"labels": self.explained})
-        # "auto" may choose another baseline for a changed model.
+        # The baseline "auto" may be another one after the model has changed.
         options = {
             **self.options.get_piece_options(),
             "baseline": self.baseline.name,
@@ -233,12 +233,13 @@ class _Kernel:
         Args:
             inputs: The padded inputs of the model, (b, L) each: `input_ids`, `attention_mask`, and
                 `token_type_ids` if the model has types.
-            batch: (b,) positions of the items in `self.items`.
+            batch: (b,) indices of the items in `self.items`.
 
         Returns:
             Columns with one row per item: `scores` (a row of one number per token, special tokens
-            included), and those of `integrate`: `explained`, `logits`, `value`, `baseline_value`,
-            `nodes`, and `gap`, which is infinite if the gradients are not finite.
+            included); `explained`, the explained class; `logits`; `value` and `baseline_value`, the
+            explained score of the input and of the baseline; `nodes`, the number of gradients; and
+            `gap`, the error of the integral, which is infinite if the gradients are not finite.
 
         Raises:
             ValueError: If the logits of an item are not finite.
@@ -248,8 +249,8 @@ class _Kernel:
             labels = self.explained[batch]
         original_logits = None
         if self.token_type is not None:
-            # The predicted label is that of the text with the types that the tokenizer gives it. It
-            # is found before all types are replaced by the one of the path.
+            # The predicted label is that of the text with its original types, before all types are
+            # replaced by one.
             original_logits = self._predict(inputs)
             if labels is None:
                 labels = original_logits.argmax(axis=1)
@@ -261,11 +262,12 @@ class _Kernel:
         if original_logits is not None:
             columns["logits"] = original_logits
 
-        # The labels come from these logits, so that an item without finite ones has no result.
+        # Predicted labels come from these logits, so that an item without finite logits has no
+        # result.
         is_finite_logit = np.isfinite(np.asarray(columns["logits"]))
         self.items.check_finite(is_finite_logit.all(axis=1), batch)
-        # Gradients alone may overflow: then this item is not valid, but the others of the batch
-        # are.
+        # If only gradients overflow, the item gets an infinite gap, and the others are not
+        # affected.
         gap = np.asarray(columns["gap"])
         is_finite_gap = np.isfinite(gap)
         columns["gap"] = np.where(is_finite_gap, gap, np.inf)
@@ -284,16 +286,16 @@ class _Kernel:
 
         Args:
             inputs: The padded inputs of the model, (b, L) each.
-            batch: (b,) positions of the items in `self.items`.
+            batch: (b,) indices of the items in `self.items`.
         """
         is_kept = torch.zeros_like(inputs["attention_mask"], dtype=torch.bool)
         if self.options.keep_special:
             is_kept = _find_special_tokens(self.items, inputs, batch)
         baseline = self.baseline.make_embeddings(self.embedding_input, inputs, is_kept)
-        # In some models the rows of a batch affect one another. As no row has less than one token,
-        # a limit of one token gives each row its own pass.
         max_tokens = self.max_tokens
-        if self.items.way.name == ONE_BY_ONE:
+        # In some models the rows of a batch affect each other. With a limit of one token, which
+        # every row exceeds, each row gets its own pass.
+        if self.items.strategy.name == ONE_BY_ONE:
             max_tokens = 1
         return Path(
             self.embedding_input,
@@ -305,15 +307,21 @@ class _Kernel:
 
 
 def _check_token_type(classifier: Classifier, token_type: int | None) -> int | None:
-    """Return the type of every token on the path; None for a model without a choice of types.
+    """Return the type id for every token on the path, after a check.
+
+    Args:
+        classifier: The model.
+        token_type: The requested type id. None to use the types of the tokenizer.
+
+    Returns:
+        The type id. None if none is requested, or the model has at most one type.
 
     Raises:
-        ValueError: If the model embeds types, but not this one.
+        ValueError: If the model has several types, but not this one.
     """
     if token_type is None:
         return None
     n_types = int(getattr(classifier.model.config, "type_vocab_size", 0) or 0)
-    # A single type is no choice.
     if n_types <= 1:
         return None
     if token_type >= n_types:
@@ -332,17 +340,17 @@ def _find_special_tokens(
     Args:
         items: All items, with the positions of their tokens.
         inputs: The padded inputs of the batch, of which `attention_mask` (b, L) is used.
-        batch: (b,) positions of the items of the batch in `items`.
+        batch: (b,) indices of the items of the batch in `items`.
 
     Returns:
-        (b, L) bool, True for special tokens, and False for words and padding.
+        (b, L) bool, True for special tokens, False for words and padding.
     """
     mask = inputs["attention_mask"]
     # The tokens of all items are stored in one flat array, without padding.
     offsets = items.encoded.offsets
     is_special_by_item = []
     for item in batch.tolist():
-        is_special_by_item.append(items.places.special[offsets[item] : offsets[item + 1]])
+        is_special_by_item.append(items.token_positions.special[offsets[item] : offsets[item + 1]])
     flat = torch.from_numpy(np.concatenate(is_special_by_item))
     is_special = torch.zeros_like(mask, dtype=torch.bool)
     # Assignment by a mask fills its positions row by row, which is the order of `flat`.
@@ -362,11 +370,10 @@ def _reduce_gradients(
     Args:
         difference: (b, L, d) embeddings minus their baselines.
         gradients: (b, L, d) gradients averaged over the path.
-        is_finite: (b,) whether the gradients of an item are finite. The tokens of other items
-            get 0.
+        is_finite: (b,) whether the gradients of an item are finite. If not, its tokens get 0.
         mask: (b, L) 1 for tokens, 0 for padding.
-        options: `reduce` is "l2" for the norm of the d products, or "sum" for their sum;
-            `normalize` divides the numbers of an item by their 2-norm.
+        options: `reduce` is "l2" for the norm of the d products of difference and gradient, or
+            "sum" for their sum. `normalize` divides the numbers of an item by their 2-norm.
 
     Returns:
         One row of numbers per item, without padding.
@@ -379,7 +386,7 @@ def _reduce_gradients(
     else:
         scores = products.sum(dim=-1) * mask
     if options.normalize:
-        # Division by at least the smallest positive number keeps a row of zeros as it is.
+        # Division by at least the smallest positive number leaves a row of zeros unchanged.
         smallest = torch.finfo(scores.dtype).tiny
         norms = scores.norm(dim=1, keepdim=True)
         scores = scores / norms.clamp_min(smallest)
@@ -395,21 +402,21 @@ def _make_attributions(
     options: AttributionOptions,
     baseline: str,
 ) -> Attributions:
-    """Assemble the result of `integrated_gradients` from the columns of its run.
+    """Make the result of `integrated_gradients` from the columns of its run.
 
     Args:
         items: N items.
         gold: (N,) gold labels, -1 for unlabeled items. None for data without labels.
         columns: The columns of `_Kernel.compute`, with one row for each of the N items.
-        options: The options of the run, of which `max_gap` decides which items are valid, and
-            `unit` and `rank_special` which tokens are returned.
+        options: The options of the run. `max_gap` decides which items are valid, and `unit` and
+            `rank_special` which tokens are returned.
         baseline: Name of the baseline that was used: "zeros", "mean" or "pad".
     """
     gap = columns.array("gap")
     is_valid = np.isfinite(gap)
     if options.max_gap is not None:
         change = columns.array("value") - columns.array("baseline_value")
-        # An absolute allowance, because a score that hardly changes has gaps of rounding alone.
+        # If the score hardly changes, its gap is due to rounding, which is always allowed.
         is_valid = np.abs(gap) <= options.max_gap * np.abs(change) + ROUNDING
     tokens = merge_pieces(
         items,

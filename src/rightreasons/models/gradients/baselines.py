@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.models.batching import vocabulary_size
+from rightreasons.models.batching import get_vocabulary_size
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.gradients.options import AttributionOptions
@@ -23,7 +23,7 @@ NEAR = 1 / 64
 SINGULAR = 0.25
 """Zero is singular if more than this share of the change of the logits happens in the first `NEAR`
 of the path. Models with positions in their embeddings change there by 0.03 or less, models that
-normalize words alone by 0.55 or more."""
+normalize only words by 0.55 or more."""
 
 _TEXTS = (
     "The film was good, and the story is as fine as the actors are.",
@@ -35,12 +35,12 @@ _TEXTS = (
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The embedding with which the path of every token begins.
+    """The embedding at which the path of every token to its own embedding begins.
 
     Attributes:
         name: "zeros", "mean" or "pad".
-        token: The token whose embedding it is; None for the others.
-        vector: (d,) the mean of the word embeddings; None for the others.
+        token: Id of the token whose embedding is the baseline, for "pad"; otherwise None.
+        vector: (d,) mean of the word embeddings, for "mean"; otherwise None.
     """
 
     name: str
@@ -51,18 +51,23 @@ class Baseline:
     def choose(
         cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions
     ) -> Baseline:
-        """Choose the baseline that the options name, and compute its vector if it has one.
+        """Return the baseline of the options, with its vector or token.
 
-        baseline="auto" is "zeros", or "mean" if zero embeddings are singular for the model,
-        as `is_zero_singular` finds.
+        For the option "auto", the baseline is "zeros", or "mean" if the logits of the model change
+        abruptly near zero embeddings.
+
+        Args:
+            classifier: The model.
+            embedding_input: The same model, fed by embeddings.
+            options: Options of attributions, of which `baseline` and `layer` are used.
 
         Raises:
-            ValueError: If the option is "pad", and the tokenizer has no pad token.
+            ValueError: If the baseline is "pad", and the tokenizer has no padding token.
         """
         name = options.baseline
         if name == "auto":
             name = "zeros"
-            # The output of a module of embeddings has no mean of a vocabulary.
+            # A mean over the vocabulary is defined for word embeddings only.
             feeds_words = options.layer == "word_embeddings"
             if feeds_words and is_zero_singular(classifier, embedding_input):
                 name = "mean"
@@ -84,9 +89,10 @@ class Baseline:
         """Return the embeddings at which the paths of a batch begin.
 
         Args:
-            embedding_input: The model, which looks embeddings up.
+            embedding_input: The model, which looks up embeddings.
             inputs: The padded inputs of the model, (b, L) each.
-            is_kept: (b, L) tokens that keep their own embeddings, such as special tokens.
+            is_kept: (b, L) whether a token begins at its own embedding, and so does not change;
+                used for special tokens.
 
         Returns:
             (b, L, d) embeddings. None if all of them are zero.
@@ -106,23 +112,23 @@ class Baseline:
 
 
 def _average_words(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
-    """Return the mean embedding, (d,), of the tokens that the tokenizer knows."""
-    # Tables of words are padded to round numbers.
-    n_words = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
+    """Return the mean embedding, (d,), of the tokens of the tokenizer."""
+    # A table may have more rows, because its size is padded to a round number.
+    n_words = min(len(classifier.tokenizer), get_vocabulary_size(classifier.model) or 0)
     words = embedding_input.look_up(torch.arange(n_words, device=classifier.device))
     return words.mean(dim=0, dtype=torch.float64)
 
 
 def is_zero_singular(classifier: Classifier, embedding_input: EmbeddingInput) -> bool:
-    """Return whether the logits of a model change abruptly where its word embeddings leave zero.
+    """Return whether the logits of a model change abruptly if word embeddings leave zero.
 
-    A model that normalizes word embeddings without positions (RMSNorm of Llama, Qwen and Gemma,
-    LayerNorm of DeBERTa-v3 and ModernBERT) depends on their direction alone, however small they
-    are. At zero its gradient is a multiple of 1 / sqrt(eps) for each layer, and almost all of the
-    change from zero to the text happens next to zero, where no quadrature finds it.
+    A model that normalizes word embeddings without positions (RMSNorm in Llama, Qwen and Gemma,
+    LayerNorm in DeBERTa-v3 and ModernBERT) depends on their direction only, however small they are.
+    At zero its gradient is a multiple of 1 / sqrt(eps) for each layer. Almost all of the change
+    from zero to the text then happens so close to zero that no quadrature rule has nodes there.
 
-    The share of that change up to the position `NEAR` is measured on a few fixed texts. Zero is
-    singular if the median share exceeds `SINGULAR`.
+    The change from zero to `NEAR` of the path is measured for a few fixed texts, as a share of the
+    change over the whole path. Zero is singular if the median share exceeds `SINGULAR`.
     """
     items = Items.of(classifier, _TEXTS)
 
@@ -130,12 +136,12 @@ def is_zero_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
         path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
         # Three points on the path of the only item of the batch.
         item_of_points = np.zeros(3, dtype=np.int64)
-        start, near, end = path.logits(item_of_points, np.array([0.0, NEAR, 1.0]))
-        change = float(np.linalg.norm(end - start))
-        # A model that never changes has no singular point.
+        at_zero, near_zero, at_text = path.logits(item_of_points, np.array([0.0, NEAR, 1.0]))
+        change = float(np.linalg.norm(at_text - at_zero))
+        # If the logits do not change at all, zero is not singular.
         share = 0.0
         if change > 0:
-            share = float(np.linalg.norm(near - start)) / change
+            share = float(np.linalg.norm(near_zero - at_zero)) / change
         return {"share": np.array([share])}
 
     columns = items.run("baseline", measure_share, batch_size=1, progress=False)

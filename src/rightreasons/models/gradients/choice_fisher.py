@@ -1,10 +1,9 @@
 """Fragile choices: Fisher information with respect to the prompt of the choices.
 
-The classes are the choices of an item, or the label words that a language model is asked for. What
-is moved are the embeddings of the tokens before the choices, which all choices share. The
-probabilities are those of the model's own scores, so a score that is corrected by a constant keeps
-its gradients. `measure_choice_fisher` is the entry point; items are read one at a time and without
-padding, which is exact for every model.
+The classes are the choices of an item, or the label words of a language model. Gradients are with
+respect to the embeddings of the tokens before the choices, which all choices have in common. A
+correction of a score by a constant does not change its gradients. `measure_choice_fisher` is the
+entry point. Items are read one at a time and without padding, which is exact for every model.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from rightreasons.models.gradients.eigenvalues import (
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.items import Items
 from rightreasons.models.language.causal import CausalLM
-from rightreasons.models.language.continuations import Tokens
+from rightreasons.models.language.continuations import TokenizedItem
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems, Item, make_items
@@ -55,12 +54,13 @@ CHOICE_DEFINITION = DEFINITION.replace(
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One sequence that a model reads, and the scores that it gives.
+    """One sequence that a model reads, and the choices that it scores.
 
     Attributes:
-        inputs: What the model is called with, one row.
-        choices: The choices that the sequence gives scores of.
-        choice_tokens: The tokens of each of these choices, for a language model; () for a head.
+        inputs: Arguments of the model, with one row.
+        choices: Indices of the choices that are scored by this sequence.
+        choice_tokens: Tokens of each of these choices, for a language model; empty for a
+            multiple-choice head.
     """
 
     inputs: dict[str, Any]
@@ -70,13 +70,13 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class ReadItem:
-    """An item as a model reads it.
+    """An item as the sequences that a model reads.
 
     Attributes:
-        n_prompt: Number of tokens before the choices, the same in each sequence.
+        n_prompt: Number of tokens before the choices, which all sequences have in common.
         n_choices: Number of choices.
-        readings: Sequences that give the score of each choice once.
-        is_truncated: Whether the prompt lost tokens.
+        readings: The sequences. Together, they score each choice once.
+        is_truncated: Whether the prompt was truncated.
     """
 
     n_prompt: int
@@ -87,16 +87,16 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class ChoiceTexts:
-    """What a model that chooses is asked.
+    """The items of a model that scores choices or label words.
 
     Attributes:
         texts: N texts, or prompts.
-        text_pairs: N second texts; None for single texts.
-        choices: N lists of choices; None for label words.
+        text_pairs: N second texts. None for single texts.
+        choices: N lists of choices. None for label words.
         ids: N unique ids.
-        max_length: Maximum tokens per sequence of a head; None takes what the model allows.
-        scores: Scores of the N items by the same model, or why an item has none; None to ask for
-            them.
+        max_length: Maximum number of tokens per sequence of a multiple-choice head. None for the
+            maximum of the model.
+        scores: Scores of the N items by the same model, or failures. None to compute them.
     """
 
     texts: Sequence[str]
@@ -108,17 +108,24 @@ class ChoiceTexts:
 
 
 class HeadReader:
-    """Reads items by a multiple-choice head, a sequence per choice.
+    """Reads items by a multiple-choice head, one sequence per choice.
 
     Args:
         classifier: A multiple-choice model.
         items: The items.
-        max_length: Maximum tokens per sequence; None takes what the model allows.
+        max_length: Maximum number of tokens per sequence. None for the maximum of the model.
     """
 
     def __init__(
         self, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None
     ) -> None:
+        """Tokenize each prompt with each of its choices.
+
+        Args:
+            classifier: A multiple-choice model.
+            items: The items.
+            max_length: Maximum number of tokens per sequence. None for the maximum of the model.
+        """
         self.scorer = classifier
         self.model = classifier.model
         self.counts = items.counts
@@ -129,7 +136,7 @@ class HeadReader:
         self._starts = np.concatenate(([0], np.cumsum(self.counts)))
 
     def score(self, **options: Any) -> Scores:
-        """Return the scores of the choices."""
+        """Return the scores of the choices of all items."""
         items = self._items
         return self.scorer.choose(
             items.prompts, items.choices, ids=items.ids, max_length=self._max_length, **options
@@ -139,15 +146,15 @@ class HeadReader:
         """Return the sequences of an item: its prompt with each of its choices.
 
         Args:
-            row: Position of the item.
+            row: Index of the item.
 
         Raises:
-            ValueError: If the sequences do not begin with the same prompt tokens.
+            ValueError: If the sequences do not begin with the same tokens of the prompt.
         """
         sequences = range(self._starts[row], self._starts[row + 1])
         prompts = [self._get_prompt(sequence) for sequence in sequences]
-        # A long choice leaves its prompt fewer tokens than a short one. Gradients are taken with
-        # respect to the tokens that all sequences share.
+        # A long choice leaves fewer tokens to its prompt than a short one. Gradients are computed
+        # for the tokens that all sequences have in common.
         n_shared = min(map(len, prompts))
         for prompt in prompts:
             if prompt[:n_shared] != prompts[0][:n_shared]:
@@ -165,33 +172,45 @@ class HeadReader:
         )
 
     def _get_prompt(self, sequence: int) -> list[int]:
-        """Return the tokens of a sequence before its choice, the special tokens included."""
+        """Return the tokens of a sequence before its choice, special tokens included."""
         encoded = self._pairs.encoded
-        places = self._pairs.places
+        positions = self._pairs.token_positions
         columns = slice(encoded.offsets[sequence], encoded.offsets[sequence + 1])
         tokens: list[int] = encoded.columns["input_ids"][columns].tolist()
-        # The tokenizer got the prompt as the first text (0), and the choice as the second (1).
-        is_choice = (places.sequence[columns] == 1) & ~places.special[columns]
-        # Without a token of the choice, which may be empty, the whole sequence is its prompt.
+        # For the tokenizer, the prompt is the first text (0), and the choice the second (1).
+        is_choice = (positions.sequence[columns] == 1) & ~positions.special[columns]
+        # If the choice is empty, the whole sequence is its prompt.
         if not is_choice.any():
             return tokens
         first_choice_token = int(is_choice.argmax())
         return tokens[:first_choice_token]
 
-    def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
-        """Return the score of the choice of a sequence."""
+    def select_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
+        """Return the score of the choice of a sequence, in a list.
+
+        Args:
+            logits: The single logit of the sequence.
+            reading: Not used.
+            n_prompt: Not used.
+        """
         return [logits.flatten()[0]]
 
 
 class LanguageModelReader:
-    """Reads items by a causal language model, a sequence for all choices that end differently.
+    """Reads items by a causal language model, one sequence for several choices if possible.
 
     Args:
         prompted: A scorer by likelihood or by next words.
-        items: The items as they are asked.
+        items: The items.
     """
 
     def __init__(self, prompted: Prompted, items: Sequence[Item]) -> None:
+        """Render the items as requests, and tokenize these.
+
+        Args:
+            prompted: A scorer by likelihood or by next words.
+            items: The items.
+        """
         self.scorer = prompted
         self._engine = cast("LocalEngine", prompted.engine)
         self.model = self._engine.model
@@ -202,39 +221,40 @@ class LanguageModelReader:
             examples = prompted.shots(item)
             requests.append(prompted.rendering.request(item, examples))
         self.counts = np.array([len(request.continuations) for request in requests])
-        # Position of an item that cannot be tokenized -> the reason, which `read` raises.
+        # Index of an item that cannot be tokenized -> the reason, which `read` raises.
         self._failures: dict[int, str] = {}
-        self._tokens = self._engine.tokens(requests, failures=self._failures)
-        # A cache has no use in a single pass, and some models cannot be differentiated with one.
+        self._tokens = self._engine.tokenize(requests, failures=self._failures)
+        # A single pass needs no cache, and with one some models cannot be differentiated.
         self._options = {}
         if "use_cache" in inspect.signature(self.model.forward).parameters:
             self._options["use_cache"] = False
 
     def score(self, *, fail_fast: bool = False, **options: Any) -> Scores:
-        """Return the scores of the choices, or of the label words."""
+        """Return the scores of the choices, or of the label words, of all items."""
         return self.scorer.score_items(self._items, None, **options)
 
     def read(self, row: int) -> ReadItem:
-        """Return the sequences of an item; choices that differ in their last token alone share one.
+        """Return the sequences of an item: its prompt with the beginnings of its choices.
 
-        The last token of a choice is predicted, but not read. Choices of a single token, such as
-        letters, therefore share one sequence: the prompt.
+        The last token of a choice is predicted, but not read. Choices that differ in their last
+        token only therefore share a sequence. For choices of a single token, such as letters, it is
+        the prompt.
 
         Args:
-            row: Position of the item.
+            row: Index of the item.
 
         Raises:
-            ValueError: If the item cannot be tokenized, or a long prompt is truncated differently
-                for its choices.
+            ValueError: If the item cannot be tokenized, or a long prompt is truncated to different
+                lengths for its choices.
         """
         if row in self._failures:
             raise ValueError(self._failures[row])
-        # Choices after different parts of a truncated prompt are separate entries.
+        # There is one entry for each length to which the prompt is truncated.
         if len(self._tokens[row]) != 1:
             raise ValueError(_describe_unequal_prompts(self._items[row].id))
         (tokens,) = self._tokens[row]
         choice_tokens = self._select_tokens(tokens)
-        # Tokens that are read after the prompt -> positions of the choices that begin with them.
+        # Tokens that are read after the prompt -> the choices that begin with them.
         choices_by_read_tokens: dict[tuple[int, ...], list[int]] = {}
         for choice, answer in enumerate(choice_tokens):
             choices_by_read_tokens.setdefault(answer[:-1], []).append(choice)
@@ -244,7 +264,7 @@ class LanguageModelReader:
             readings.append(
                 Reading(
                     inputs={"input_ids": input_ids, **self._options},
-                    choices=tuple(tokens.places[choice] for choice in choices),
+                    choices=tuple(tokens.choice_indices[choice] for choice in choices),
                     choice_tokens=tuple(choice_tokens[choice] for choice in choices),
                 )
             )
@@ -255,18 +275,18 @@ class LanguageModelReader:
             is_truncated=tokens.truncated,
         )
 
-    def read_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
+    def select_scores(self, logits: Tensor, reading: Reading, n_prompt: int) -> list[Tensor]:
         """Return the log-likelihood of each choice of a sequence, or its mean per token.
 
         Args:
-            logits: (1, T, V) logits of the sequence, and perhaps of tokens before it.
+            logits: (1, T, V) logits of the sequence, and perhaps of virtual tokens before it.
             reading: The sequence, and the tokens of its choices.
             n_prompt: Number of tokens of the prompt.
 
         Returns:
-            A scalar with its graph for each of the choices.
+            One scalar with its graph for each of the choices.
         """
-        # Prompt tuning puts its own tokens before those of the sequence.
+        # Prompt tuning inserts virtual tokens before those of the sequence.
         n_tokens = reading.inputs["input_ids"].shape[1]
         sequence_logits = logits[0, -n_tokens:]
         # The first token of a choice is predicted at the last token of the prompt.
@@ -274,15 +294,15 @@ class LanguageModelReader:
         scores = []
         for tokens in reading.choice_tokens:
             index = torch.tensor(tokens, device=log_p.device)[:, None]
-            # This is the scorer's own score. The constants by which priors correct it have no
-            # gradients.
+            # A scorer with a correction subtracts a constant from this, which has no gradients.
             score = log_p.gather(1, index).sum()
             if self._scoring == "mean":
                 score = score / len(tokens)
             scores.append(score)
         return scores
 
-    def _select_tokens(self, tokens: Tokens) -> list[tuple[int, ...]]:
+    def _select_tokens(self, tokens: TokenizedItem) -> list[tuple[int, ...]]:
+        """Return the tokens of each choice that are scored: all of them, or the first one."""
         if self._scoring == "next_words":
             return [(choice[0],) for choice in tokens.choices]
         return [tuple(choice) for choice in tokens.choices]
@@ -292,10 +312,10 @@ Reader: TypeAlias = HeadReader | LanguageModelReader
 
 
 def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
-    """Return why the prompts of a scorer of choices have no gradients; "" if they have.
+    """Return why gradients of choices cannot be computed for a model, or an empty string.
 
-    Multiple-choice heads and causal language models in this process have them, if they are scored
-    by likelihood or by next words and no layer is quantized.
+    Gradients can be computed for multiple-choice heads and causal language models in this process,
+    if these are scored by likelihood or by next words, and no layer is quantized.
     """
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
@@ -304,8 +324,8 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
     if not isinstance(scorer, Prompted) or not isinstance(scorer.engine, LocalEngine):
         reason = explain_missing_ability(scorer, "gradients")
         return reason or f"{scorer.name} is no model of transformers."
-    # By the exact class: encoder-decoders and masked models, which are derived from `CausalLM`,
-    # read prompt and answer in other ways.
+    # The exact class, because encoder-decoders and masked models are subclasses of `CausalLM`, but
+    # read prompt and answer differently.
     if type(scorer.engine.scorer) is not CausalLM:
         return explain_missing_ability(scorer, "gradients")
     if scorer.rendering.scoring == "generated":
@@ -314,7 +334,7 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
 
 
 def is_scorer_of_choices(scorer: Scorer | CausalLM) -> bool:
-    """Return whether a model scores choices or label words, rather than classes by a head."""
+    """Return whether a model scores choices or label words, and not classes by a head."""
     if isinstance(scorer, Classifier):
         return scorer.label_names is None
     return isinstance(scorer, (CausalLM, Prompted))
@@ -329,7 +349,7 @@ def measure_choice_fisher(
     out: str | os.PathLike[str] | None,
     fail_fast: bool,
 ) -> FisherInformation:
-    """Compute the Fisher information of the choices of every item, with respect to the prompt.
+    """Compute the Fisher information of the choices of every item with respect to its prompt.
 
     Args:
         scorer: A multiple-choice head, or a causal language model that is scored by likelihood or
@@ -337,12 +357,12 @@ def measure_choice_fisher(
         requests: The items, with their scores if they are known.
         options: Options of `fisher_information`.
         progress: Whether to show progress bars.
-        out: Folder for the scores and the results. None keeps both in memory.
-        fail_fast: Whether an item that cannot be computed is an error.
+        out: Folder for the scores and the results. If None, they are kept in memory only.
+        fail_fast: Whether an item that fails is an error.
 
     Raises:
-        ValueError: If the prompts of the scorer have no gradients, an option does not apply, or
-            no item can be computed.
+        ValueError: If gradients cannot be computed for the model, an option does not apply, or
+            every item fails.
     """
     reason = explain_missing_choice_gradients(scorer)
     if reason:
@@ -359,14 +379,14 @@ def measure_choice_fisher(
     run = _Run(reader, requests, options, scores)
     items, reasons = run.read_items()
     if (fail_fast and reasons) or not items:
-        # One sentence is enough: most often, all items fail for the same reason.
+        # One reason is enough, because usually all items fail for the same reason.
         _, first_reason = run.sort_failures(reasons)[0]
         raise ValueError(first_reason)
     columns = run_model(
         reader.model,
         functools.partial(run.measure, items, EmbeddingInput(reader.model)),
-        # Each item is a batch, by its position among the items that can be read.
-        [np.array([position]) for position in range(len(items))],
+        # Each batch is one item, given by its index among the items that can be read.
+        [np.array([index]) for index in range(len(items))],
         kind="Fisher information of choices",
         inputs=run.list_dependencies,
         progress=progress,
@@ -378,7 +398,7 @@ def measure_choice_fisher(
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """The computation for all items that can be read.
+    """The computation over all items of a call.
 
     Attributes:
         reader: Reads the items.
@@ -399,16 +419,16 @@ class _Run:
         return dict(zip(self.scores.ids, rows, strict=True))
 
     def read_items(self) -> tuple[dict[int, ReadItem], dict[str, str]]:
-        """Read all items that have scores.
+        """Make the sequences of all items that have scores.
 
         Returns:
-            Position of an item -> its sequences; and id -> reason of the items that have no scores,
-            or whose sequences the reader refuses.
+            Index of an item -> its sequences; and id -> reason of the items that have no scores, or
+            that the reader refuses.
         """
         reasons = dict(self.scores.failures)
         items: dict[int, ReadItem] = {}
         for row, item_id in enumerate(self.requests.ids):
-            # Without scores, an item has no probabilities.
+            # An item without scores has no probabilities.
             if item_id in reasons:
                 continue
             try:
@@ -422,9 +442,9 @@ class _Run:
         return [(name, reasons[name]) for name in self.requests.ids if name in reasons]
 
     def list_dependencies(self) -> dict[str, Any]:
-        """Return everything that stored results depend on, besides the model, as short values."""
+        """Return everything that identifies stored results besides the model, as short values."""
         requests = self.requests
-        # A column may be an array or a table, but is digested as its texts.
+        # A column may be an array, but its digest is that of a list of strings.
         text_pairs = requests.text_pairs
         if text_pairs is not None:
             text_pairs = list(text_pairs)
@@ -434,7 +454,7 @@ class _Run:
             "ids": fingerprint_texts(requests.ids),
             "scorer": self.reader.scorer.fingerprint,
             "texts": digest_value([list(requests.texts), text_pairs, requests.choices]),
-            # Scores of another batch may differ in their last digits, and so do the eigenvalues.
+            # Scores that were computed in other batches may differ in their last digits.
             "scores": digest_value([row.tolist() for row in self._logits.values()]),
             "options": options,
         }
@@ -445,17 +465,17 @@ class _Run:
         """Compute the Fisher information of a batch of one item.
 
         Args:
-            items: Position of an item in the data -> its sequences, for all items that can be read.
-            embedding_input: The model.
-            batch: (1,) position of the item among `items`, which leave unreadable items out.
+            items: Index of an item in the data -> its sequences, for all items that can be read.
+            embedding_input: The model, fed by embeddings.
+            batch: (1,) index of the item among the entries of `items`.
 
         Returns:
             The columns of `_measure_item`.
         """
-        (position,) = batch.tolist()
-        row = list(items)[position]
+        (index,) = batch.tolist()
+        row = list(items)[index]
         item_id = self.requests.ids[row]
-        # A batch of one row, (1, K).
+        # Logits with a dimension for the batch, (1, K).
         logits = torch.from_numpy(self._logits[item_id][None])
         with name_failing_item(self.reader.scorer.name, item_id):
             return _measure_item(self.reader, embedding_input, items[row], logits, self.options)
@@ -463,17 +483,17 @@ class _Run:
     def make_result(
         self, items: Mapping[int, ReadItem], columns: Columns, reasons: dict[str, str]
     ) -> FisherInformation:
-        """Return the result for all N items; those without one have NaN and a reason.
+        """Return the result for all N items; failed items have NaN, and a reason.
 
         Args:
-            items: Position of an item in the data -> its sequences, for all items that can be read.
-            columns: The columns of `measure`, by position among `items`.
-            reasons: Id -> reason of the items that cannot be read.
+            items: Index of an item in the data -> its sequences, for all items that can be read.
+            columns: The columns of `measure`, with one row for each of these items.
+            reasons: Id -> reason of the other items, to which failures of the run are added.
         """
         ids = self.requests.ids
         rows = list(items)
-        for position, reason in columns.failures.items():
-            reasons[ids[rows[position]]] = reason
+        for index, reason in columns.failures.items():
+            reasons[ids[rows[index]]] = reason
         columns = columns.fill_failed({"spectrum": self.reader.counts[rows] - 1})
 
         def get_column(name: str) -> NDArray[np.float64]:
@@ -505,30 +525,30 @@ class _Run:
         """Return the scores of the choices of all items as a table.
 
         Args:
-            rows: Positions of the items that can be read.
+            rows: Indices of the items that can be read.
 
         Returns:
-            (N, K) scores, with K the largest number of choices. Rows of fewer choices end in -inf,
-            and items that cannot be read have NaN.
+            (N, K) scores, with K the largest number of choices. A row with fewer choices ends in
+            -inf. An item that cannot be read has a row of NaN.
         """
-        names = self.requests.ids
-        table = np.full((len(names), int(self.reader.counts.max())), np.nan)
+        ids = self.requests.ids
+        table = np.full((len(ids), int(self.reader.counts.max())), np.nan)
         for row in rows:
-            logits = self._logits[names[row]]
-            # A choice that an item does not have is never chosen.
+            logits = self._logits[ids[row]]
+            # The probability of a choice that an item does not have is 0.
             table[row] = -np.inf
             table[row, : len(logits)] = logits
         return table
 
     def _spread_spectrum(self, rows: Sequence[int], spectrum: Ragged) -> Ragged:
-        """Return the eigenvalues of all items, from those of the items that can be read.
+        """Extend the eigenvalues of the items that can be read to all items.
 
         Args:
-            rows: Positions of the items that can be read.
-            spectrum: The eigenvalues of each of these, one less than it has choices.
+            rows: Indices of the items that can be read.
+            spectrum: For each of these items, one eigenvalue less than it has choices.
 
         Returns:
-            N rows, of NaN for the other items.
+            N rows, with NaN for the other items.
         """
         lengths = self.reader.counts - 1
         values = [np.full(length, np.nan) for length in lengths]
@@ -549,10 +569,10 @@ def _check_scores(scores: Scores, ids: Sequence[str]) -> None:
 
 
 def _check_options(options: FisherOptions) -> None:
-    """Check that the options apply to the choices of a prompt.
+    """Check that the options apply to a model that chooses.
 
     Raises:
-        OptionError: If the eigenvector or power iteration is asked for.
+        OptionError: If the eigenvector or power iteration is requested.
     """
     if options.eigenvector:
         raise OptionError(
@@ -569,19 +589,23 @@ def _check_options(options: FisherOptions) -> None:
 
 
 def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
-    """Check the items, and return them as the model reads them.
+    """Check the items, and return the reader for the kind of model.
+
+    Args:
+        scorer: A multiple-choice head or a causal language model.
+        requests: The items.
 
     Raises:
-        OptionError: If choices are missing, are given to a model with classes, or `max_length` is
-            given for a prompted model.
+        OptionError: If a model without label words has no choices, one with label words has
+            choices, or `max_length` is given for a prompted model.
     """
     if isinstance(scorer, CausalLM):
         scorer = bare(scorer)
     choices = requests.choices
-    # Label words, which have names, take the place of choices.
-    needs_choices = scorer.label_names is None
-    if needs_choices != (choices is not None):
-        count = "none" if choices is None else "some"
+    has_label_words = scorer.label_names is not None
+    has_choices = choices is not None
+    if has_label_words == has_choices:
+        count = "some" if has_choices else "none"
         raise OptionError(
             "Expected `choices` for a model that chooses between answers, and no `choices` for a "
             f"classifier, but got {count} for {scorer.name}.",
@@ -598,7 +622,7 @@ def _make_reader(scorer: Scorer | CausalLM, requests: ChoiceTexts) -> Reader:
         if isinstance(scorer, Prompted):
             return LanguageModelReader(scorer, items.items())
         return HeadReader(cast("Classifier", scorer), items, max_length=requests.max_length)
-    # Label words follow a prompt with one text, or with two.
+    # A prompt with label words contains one text, or two.
     text_pairs: Sequence[str | None] = [None] * len(requests.texts)
     if requests.text_pairs is not None:
         text_pairs = list(requests.text_pairs)
@@ -613,47 +637,47 @@ def _measure_item(
     logits: Tensor,
     options: FisherOptions,
 ) -> dict[str, Column]:
-    """Compute the Fisher information of the K choices of one item, with respect to its prompt.
+    """Compute the Fisher information of the K choices of one item with respect to its prompt.
 
     Args:
-        reader: Computes the scores of choices from the logits of a sequence.
-        embedding_input: The model, which is fed embeddings.
-        item: The sequences of the item.
+        reader: Selects the scores of choices from the logits of a sequence.
+        embedding_input: The model, fed by embeddings.
+        item: The sequences of the item, with the choices that each of them scores.
         logits: (1, K) scores of the choices, whose softmax are the probabilities.
         options: Whether to return all eigenvalues.
 
     Returns:
         Columns of one row: `eigenvalues`, `gradient_norms`, `error`, `scale` (the squared mean
-        norm of the embeddings of the prompt) and, if asked for, `spectrum`.
+        norm of the embeddings of the prompt) and, if requested, `spectrum`.
 
     Raises:
         ValueError: If a score or a gradient is not finite.
     """
-    # Choice -> the gradient of its score with respect to the prompt, flat.
+    # Index of a choice -> the gradient of its score with respect to the prompt, flattened.
     gradients: dict[int, Tensor] = {}
     scale = 0.0
     for reading in item.readings:
         embeddings = embedding_input.look_up(reading.inputs["input_ids"])
-        # The prompt is a leaf of the graph. The tokens after it are constants.
+        # The prompt is a leaf of the graph, and the tokens after it are constants.
         prompt = embeddings[..., : item.n_prompt, :].detach().requires_grad_()
         mixed = torch.cat((prompt, embeddings[..., item.n_prompt :, :]), dim=-2)
         with torch.enable_grad():
             outputs = embedding_input.logits(mixed, reading.inputs)
-            scores = reader.read_scores(outputs, reading, item.n_prompt)
-            for position, score in enumerate(scores):
-                # The graph is freed with the last score.
-                is_needed_again = position < len(scores) - 1
+            scores = reader.select_scores(outputs, reading, item.n_prompt)
+            for index, score in enumerate(scores):
+                # The backward pass of the last score frees the graph.
+                is_needed_again = index < len(scores) - 1
                 (gradient,) = torch.autograd.grad(score, prompt, retain_graph=is_needed_again)
-                gradients[reading.choices[position]] = gradient.flatten().double()
-        # All sequences have the same prompt, so that any of them gives the scale.
+                gradients[reading.choices[index]] = gradient.flatten().double()
+        # The prompt, and thus the scale, is the same in all sequences.
         scale = float(prompt.detach().norm(dim=-1).double().mean()) ** 2
 
     # (K, D), in the order of the logits.
     table = torch.stack([gradients[choice] for choice in sorted(gradients)])
-    # Only differences of scores matter to their softmax: (1, K - 1, D).
+    # The softmax depends on differences of scores only: (1, K - 1, D).
     differences = (table[1:] - table[:1])[None]
     leading = solve_gram(logits.to(table.device), differences, options)
-    # An item is its own batch, so that an error stops no other one.
+    # Raised here, because the batch is only this item.
     if not bool(torch.isfinite(leading.eigenvalues).all()):
         raise ValueError("Expected finite scores and gradients, but got NaN or infinity.")
     columns: dict[str, Column] = {

@@ -1,7 +1,7 @@
 """The eigenvalues of Fisher information from logits and their gradients, for a batch of items.
 
-`solve_gram` finds all of them from the gradients, and `leading_eigenvalues` the largest one by the
-method that the options name. `FisherInformation` holds the results for a dataset.
+`solve_gram` finds all of them from the gradients, and `compute_leading_eigenvalues` the largest one
+by the method of the options. `FisherInformation` is the result for a dataset.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ SMALLEST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class FisherEigen:
-    """The leading eigenvalue of G for each of b items; NaN for items without finite numbers.
+    """The largest eigenvalue of the Fisher information G for each of b items.
+
+    All numbers of an item are NaN if its logits or gradients are not finite.
 
     Attributes:
         eigenvalues: (b,) float64, the largest eigenvalue, at least 0.
         gradient_norms: (b,) float64, norm of the gradient of log p of the predicted class.
         error: (b,) float64, bound on the distance of `eigenvalues` from an eigenvalue of G; 0 for
-            the Gram matrix.
-        eigenvector: The unit eigenvector, in the shape of the inputs; None unless asked for. Its
-            sign means nothing.
-        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first;
-            None unless asked for.
+            the method "gram".
+        eigenvector: The unit eigenvector, in the shape of the inputs; its sign is arbitrary. None
+            if it was not requested.
+        spectrum: (b, K - 1) float64, all eigenvalues that may differ from 0, the largest first.
+            None if they were not requested.
     """
 
     eigenvalues: Tensor
@@ -44,22 +46,22 @@ class FisherEigen:
     spectrum: Tensor | None = None
 
 
-def _gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
-    """Find the eigenvalues of G from the gradients of the logits, one backward pass for each.
+def _solve_by_gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
+    """Find the eigenvalues of the Fisher information by K - 1 backward passes.
 
     Args:
         logits: (b, K), with the graph that leads back to `inputs`.
-        inputs: (b, ...) that require gradients.
+        inputs: (b, ...) that require gradients. Item i of the logits depends on inputs[i] only.
         options: Whether to return the eigenvector and all eigenvalues.
     """
     n_classes = logits.shape[1]
-    # The softmax depends on differences of logits alone, so K - 1 backward passes are enough.
+    # A softmax depends on differences of logits only, so that K - 1 backward passes are enough.
     differences = logits[:, 1:] - logits[:, :1]
     gradients = []
     for k in range(n_classes - 1):
         # The last pass frees the graph.
         is_needed_again = k < n_classes - 2
-        # Item i depends on inputs[i] alone, so that the gradient of the sum has those of all items.
+        # The gradient of the sum over items consists of the gradients of all items.
         (gradient,) = torch.autograd.grad(
             differences[:, k].sum(), inputs, retain_graph=is_needed_again
         )
@@ -71,8 +73,8 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     """Find the eigenvalues of the Fisher information from the gradients of the logits.
 
     With p the class probabilities and g_y the gradient of log p_y, the Fisher information is
-    G = sum_y p_y g_y g_y^T = A^T A, where A has the rows sqrt(p_y) g_y. G is as large as the input,
-    but the (K, K) Gram matrix A A^T has the same eigenvalues, besides zeros.
+    G = sum_y p_y g_y g_y^T = A^T A, where A has the rows sqrt(p_y) g_y. G has as many rows as the
+    input has numbers, but the (K, K) Gram matrix A A^T has the same eigenvalues, except for zeros.
 
     Args:
         logits: (b, K), or any scores whose softmax is p.
@@ -80,7 +82,7 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
         options: Whether to return the eigenvector and all eigenvalues.
 
     Returns:
-        A `FisherEigen` of b items, with NaN for items with a number that is not finite.
+        A `FisherEigen` of b items, with NaN for items whose numbers are not all finite.
     """
     n_items = len(logits)
     input_shape = gradients.shape[2:]
@@ -95,7 +97,7 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     scaled = p.sqrt()[:, :, None] * center
     gram = scaled @ products @ scaled.transpose(1, 2)
 
-    # An item with a number that is not finite must not stop the solver for the others.
+    # An item with NaN or infinity would stop the solver for all items, and is replaced by zeros.
     is_finite = torch.isfinite(gram).flatten(1).all(dim=1)
     finite_gram = torch.where(is_finite[:, None, None], gram, torch.zeros_like(gram))
     values, vectors = torch.linalg.eigh(finite_gram)  # (b, K), the smallest first
@@ -109,8 +111,8 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     gradient_norms = squared_norms.clamp_min(0).sqrt()
     eigenvector = None
     if options.eigenvector:
-        # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda). The gradient
-        # of logit 0 minus itself is zero, and has no weight.
+        # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda). Column 0 is
+        # dropped, because logit 0 minus itself has no gradient.
         weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
         weights = weights / values[:, -1:].sqrt().clamp_min(SMALLEST)
         flat = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients)
@@ -129,13 +131,13 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
 
 
 def _multiply_gradients(gradients: Tensor) -> Tensor:
-    """Return the inner products of the gradients of all K logits, each minus logit 0.
+    """Return the inner products of the gradients of all K logits, relative to that of logit 0.
 
     Args:
         gradients: (b, K - 1, D) gradients of logit k minus logit 0, for k = 1, …, K - 1.
 
     Returns:
-        (b, K, K) float64. Row and column 0 are zero, as logit 0 minus itself has no gradient.
+        (b, K, K) float64. Row and column 0 are zero, because logit 0 minus itself has no gradient.
     """
     n_items = len(gradients)
     n_classes = gradients.shape[1] + 1
@@ -146,24 +148,24 @@ def _multiply_gradients(gradients: Tensor) -> Tensor:
     return products
 
 
-def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
-    """Find the largest eigenvalue of G for every item by power iteration.
+def _iterate(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEigen:
+    """Find the largest eigenvalue of the Fisher information G by power iteration.
 
-    With J the Jacobian of the logits and p their softmax, G v = J^T (diag p - p p^T) J v, so that
-    a product takes two steps, J v and the backward pass J^T s. Neither J nor G is ever built.
+    With J the Jacobian of the logits and p their softmax, G v = J^T (diag p - p p^T) J v. The
+    product takes two steps, J v and the backward pass J^T s, so that neither J nor G is stored.
 
     Args:
         logits: (b, K), with the graph that leads back to `inputs`.
-        inputs: (b, ...) that require gradients.
+        inputs: (b, ...) that require gradients. Item i of the logits depends on inputs[i] only.
         options: The tolerance and the maximum number of rounds.
     """
     p = logits.detach().softmax(dim=-1)
-    # J v is a forward derivative, which two backward passes give: J^T u is linear in u, and the
-    # derivative of <J^T u, v> with respect to u is J v, whatever the value of u.
+    # J v is a forward derivative, which two backward passes can compute: J^T u is linear in u, and
+    # the derivative of <J^T u, v> with respect to u is J v, whatever the value of u.
     u = torch.zeros_like(logits, requires_grad=True)
     (backward_of_u,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
 
-    # The gradient of log p of the predicted class is a good first direction.
+    # The iteration begins with the gradient of log p of the predicted class.
     is_predicted = torch.zeros_like(logits).scatter_(1, _find_predicted(p)[:, None], 1.0)
     (direction,) = torch.autograd.grad(logits, inputs, is_predicted - p, retain_graph=True)
     gradient_norms = _measure_norms(direction)
@@ -179,7 +181,7 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
         # The Rayleigh quotient v^T G v, and the norm of the residual G v - lambda v.
         values = (v * product).flatten(1).double().sum(dim=1)
         error = _measure_norms(product - _expand(values, v) * v)
-        # An item whose numbers are NaN counts as converged: further rounds cannot help it.
+        # An item with NaN counts as converged, because more rounds cannot help it.
         max_error = options.tolerance * values.abs().nan_to_num(0)
         if bool((error.nan_to_num(0) <= max_error).all()):
             break
@@ -198,7 +200,7 @@ def _measure_norms(v: Tensor) -> Tensor:
 
 
 def _expand(values: Tensor, v: Tensor) -> Tensor:
-    """Return one number per item in the shape and type of v, whose items they multiply."""
+    """Return one number per item, (b,), as a tensor that can be multiplied by v, (b, ...)."""
     shape = (-1,) + (1,) * (v.dim() - 1)
     return values.view(shape).to(v.dtype)
 
@@ -236,17 +238,17 @@ class FisherInformation:
             fills the rows.
         error: (N,) bound on the distance of `eigenvalues` from an eigenvalue of G: 0 for the Gram
             matrix, the residual of the iteration for method="power".
-        tokens: N tuples of tokens; None unless the eigenvector was asked for.
+        tokens: N tuples of tokens. None unless the eigenvector was requested.
         token_norms: N rows: how far the unit eigenvector moves each token (squares sum to 1 less
-            what falls on special tokens); None unless asked for.
-        starts: (total,) first character of each token in its text; None unless asked for.
-        ends: (total,) one past its last character; None unless asked for.
-        truncated: (N,) whether a text of the item was cut.
+            the share of special tokens). None unless requested.
+        starts: (total,) first character of each token in its text. None unless requested.
+        ends: (total,) index after its last character. None unless requested.
+        truncated: (N,) whether a text of the item was truncated.
         failures: (id, sentence) of the items that could not be computed.
         label_names: K names of the classes; None for choices.
         definition: The measure in words.
         spectrum: N rows of the K - 1 eigenvalues that may differ from 0, the largest first; an item
-            that could not be computed has a row of NaN; None unless asked for.
+            that could not be computed has a row of NaN. None unless requested.
     """
 
     ids: tuple[str, ...]
@@ -282,10 +284,10 @@ class FisherOptions(Options):
     max_iterations: int = option(100, "Maximum number of rounds of power iteration.", minimum=1)
 
     def _check(self) -> None:
-        """Check that the method finds what is asked for.
+        """Check that the method can compute what is requested.
 
         Raises:
-            OptionError: If all eigenvalues are to be found by power iteration.
+            OptionError: If all eigenvalues are requested from power iteration.
         """
         if self.spectrum and self.method == "power":
             raise OptionError(
@@ -294,23 +296,25 @@ class FisherOptions(Options):
                 option="method",
             )
 
-    def iterates(self, n_classes: int) -> bool:
-        """Return whether the eigenvalue is that of power iteration, for a number of classes."""
+    def uses_iteration(self, n_classes: int) -> bool:
+        """Return whether the eigenvalue is computed by power iteration, for a number of classes."""
         if self.method == "auto":
             return n_classes > GRAM_CLASSES and not self.spectrum
         return self.method == "power"
 
 
 @accept_options_as_keywords(FisherOptions)
-def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOptions) -> FisherEigen:
-    r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
+def compute_leading_eigenvalues(
+    logits: Tensor, inputs: Tensor, *, options: FisherOptions
+) -> FisherEigen:
+    r"""Compute the largest eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
 
     Args:
-        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i may depend only
-            on inputs[i].
+        logits: (b, K), K >= 2, with the graph that leads back to `inputs`. Item i of the logits may
+            depend on inputs[i] only.
         inputs: (b, ...) that require gradients.
-        options: The method, and whether to return the eigenvector; or fields of `FisherOptions` by
-            keyword.
+        options: The method, and whether to return the eigenvector. Its fields can be given as
+            keywords instead.
 
     Returns:
         A `FisherEigen`.
@@ -323,9 +327,9 @@ def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOption
 
         >>> x = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
         >>> z = x @ torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
-        >>> round(leading_eigenvalues(z, x).eigenvalues.item(), 6)
+        >>> round(compute_leading_eigenvalues(z, x).eigenvalues.item(), 6)
         6.25
     """
-    if options.iterates(logits.shape[1]):
-        return _power(logits, inputs, options)
-    return _gram(logits, inputs, options)
+    if options.uses_iteration(logits.shape[1]):
+        return _iterate(logits, inputs, options)
+    return _solve_by_gram(logits, inputs, options)

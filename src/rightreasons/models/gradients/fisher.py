@@ -32,9 +32,9 @@ from rightreasons.models.gradients.eigenvalues import (
     FisherEigen,
     FisherInformation,
     FisherOptions,
-    leading_eigenvalues,
+    compute_leading_eigenvalues,
 )
-from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients
+from rightreasons.models.gradients.inputs import EmbeddingInput, check_gradients
 from rightreasons.models.gradients.words import merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
@@ -98,10 +98,10 @@ def fisher_information(
         tolerance: Relative residual at which power iteration stops; default 1e-4.
         max_iterations: Maximum rounds of power iteration; default 100.
         batch_size: Maximum items per batch.
-        max_tokens: Maximum tokens per padded batch; None for no bound.
-        max_length: Maximum tokens per sequence; None takes what the model allows.
+        max_tokens: Maximum tokens per padded batch; None for no maximum.
+        max_length: Maximum tokens per sequence; None for the maximum of the model.
         progress: Whether to show a progress bar.
-        out: A folder for the results, written as they are computed; a killed run resumes.
+        out: A folder for the results, written as they are computed; an interrupted run resumes.
         fail_fast: Whether an item that cannot be computed is an error; default False.
 
     Returns:
@@ -109,7 +109,7 @@ def fisher_information(
         that the model cannot read, is in `failures` and does not affect the others.
 
     Raises:
-        TypeError: If a column is of the wrong kind.
+        TypeError: If a column has the wrong type.
         ValueError: If columns differ in length, an option is wrong, or the model has no word
             embeddings through which gradients flow, or no item can be read.
 
@@ -133,7 +133,7 @@ def fisher_information(
         return measure_choice_fisher(
             classifier, requests, options, progress=progress, out=out, fail_fast=fail_fast
         )
-    model = classifier_with_gradients(classifier)
+    model = check_gradients(classifier)
     # Scores given here would save no pass, and could contradict the gradients.
     if scores is not None:
         raise OptionError(
@@ -152,12 +152,12 @@ def fisher_information(
         embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
         with torch.enable_grad():
             logits = embedding_input.logits(embeddings, inputs)
-            leading = leading_eigenvalues(logits, embeddings, options=options)
+            leading = compute_leading_eigenvalues(logits, embeddings, options=options)
         return _read_columns(leading, logits, embeddings, inputs["attention_mask"])
 
     # Only plain attention can be differentiated twice; faster kernels have no second derivative.
     kernels: AbstractContextManager[Any] = nullcontext()
-    if options.iterates(len(model.label_names or ())):
+    if options.uses_iteration(len(model.label_names or ())):
         kernels = sdpa_kernel(SDPBackend.MATH)
     with kernels:
         columns = items.run(
@@ -177,19 +177,21 @@ def _read_columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask
     """Return a function that waits for the results of one batch, with one row per item.
 
     Args:
-        leading: The eigenvalues of the batch. NaN of one item does not affect the others.
+        leading: The eigenvalues of the batch.
         logits: (b, K) logits.
         embeddings: (b, L, d) word embeddings.
         mask: (b, L) 1 for tokens, 0 for padding.
 
     Returns:
-        A function without arguments, which returns the columns `logits`, `eigenvalues`,
+        A function without arguments. It returns the columns `logits`, `eigenvalues`,
         `gradient_norms`, `error`, `scale` (the squared mean norm of the embeddings of an item) and,
-        if they were computed, `spectrum` and `token_norms`.
+        if they were computed, `spectrum` and `token_norms` (the norm of the eigenvector at each
+        token).
     """
     is_real = mask.unsqueeze(-1).to(embeddings.dtype)
     norms = (embeddings.detach() * is_real).norm(dim=-1).double().sum(dim=1)
-    # Eigenvalues scale with the inverse square of the size of the embeddings.
+    # Eigenvalues are proportional to the inverse square of the size of the embeddings, which
+    # `scale` makes up for.
     mean_norms = norms / mask.double().sum(dim=1)
     tensors = {
         "logits": logits.double(),
@@ -220,32 +222,34 @@ def _read_columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask
 def _make_result(
     items: Items, columns: Columns, options: FisherOptions, fail_fast: bool
 ) -> FisherInformation:
-    """Return the result of a run for all N items; items without one have NaN, and a reason.
+    """Return the result of a run for all N items; failed items have NaN, and a reason.
+
+    An item also fails if its text has no tokens, or its logits or eigenvalue are not finite.
 
     Args:
         items: N items.
         columns: The columns of `_read_columns`, and the failures of the run.
         options: Whether the spectrum and the eigenvector are returned.
-        fail_fast: Whether an item without a result is an error.
+        fail_fast: Whether a failed item is an error.
 
     Raises:
-        ValueError: If `fail_fast` is set and an item has no result.
+        ValueError: If `fail_fast` is set and an item failed.
     """
     reasons = columns.failures
     columns = columns.fill_failed({"token_norms": items.encoded.lengths})
     logits = columns.array("logits")
     is_finite = np.isfinite(logits).all(axis=1) & np.isfinite(columns.array("eigenvalues"))
-    # Special tokens are read, but are no part of a text. Some tokenizers add none, so that the
-    # sequence of an empty text has no tokens at all.
-    item_of_tokens = items.encoded.row[~items.places.special]
+    # Special tokens are not part of a text. Even without them, some tokenizers give an empty text
+    # a sequence.
+    item_of_tokens = items.encoded.row[~items.token_positions.special]
     n_tokens = np.bincount(item_of_tokens, minlength=len(items))
-    is_missing = ~is_finite | (n_tokens == 0)
+    has_failed = ~is_finite | (n_tokens == 0)
 
     failures = []
-    for item in np.flatnonzero(is_missing).tolist():
+    for item in np.flatnonzero(has_failed).tolist():
         if n_tokens[item] == 0:
-            # Whether the model fails at an empty text depends on its batch, but its reason should
-            # not.
+            # This reason comes first, because it depends on the batch whether the model fails at an
+            # empty text, too.
             reason = f"Expected a text with tokens, but item {items.ids[item]!r} has none."
         elif item in reasons:
             reason = reasons[item]
@@ -260,7 +264,7 @@ def _make_result(
         raise ValueError(first_reason)
 
     def get_column(name: str) -> NDArray[np.float64]:
-        return np.where(is_missing, np.nan, columns.array(name))
+        return np.where(has_failed, np.nan, columns.array(name))
 
     spectrum = None
     if options.spectrum:
@@ -284,7 +288,7 @@ def _make_result(
 
 
 def _measure_tokens(items: Items, columns: Columns, unit: str) -> dict[str, Any]:
-    """Measure how far the leading eigenvector moves each token.
+    """Measure the norm of the leading eigenvector at each word piece, or at each word.
 
     Args:
         items: The items.
@@ -294,7 +298,7 @@ def _measure_tokens(items: Items, columns: Columns, unit: str) -> dict[str, Any]
     Returns:
         `tokens`, `token_norms`, `starts` and `ends` of a `FisherInformation`.
     """
-    # The norm of a word is the root of the sum of the squares of its pieces.
+    # The squared norm of a word is the sum of the squared norms of its pieces.
     squares = columns.ragged("token_norms").values ** 2
     tokens = merge_pieces(items, squares, unit=unit, merge="sum")
     norms = Ragged(np.sqrt(tokens.scores.values), tokens.scores.offsets)

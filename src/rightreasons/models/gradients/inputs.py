@@ -1,4 +1,4 @@
-"""What gradients are taken through: embeddings as the input of a model.
+"""Embeddings as the input of a model, for gradients with respect to them.
 
 `EmbeddingInput` replaces the embeddings that a model looks up by given ones. Masks and everything
 else still come from the token ids, and so do position and type embeddings if words are given. An
@@ -27,25 +27,34 @@ _SPECIAL_TOKENS = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_star
 
 
 class EmbeddingInput:
-    """A model that is fed embeddings in place of those that it looks up.
+    """A model that is fed embeddings in place of those that it looks up by token ids.
 
-    A model may look its words up in its own layout: as (length, rows), as XLNet does, or
-    padded to a multiple of a window, as Longformer does. An encoder-decoder looks the text up
-    twice; how it shifts the text for its decoder shows in what it looks up.
+    Hooks on its embedding tables replace their outputs. XLNet looks words up as (length, rows)
+    instead of (rows, length), and Longformer pads the text to a multiple of its window; both are
+    handled. An encoder-decoder looks the text up twice, the second time shifted for its decoder.
 
     Args:
         model: An encoder, a decoder, or an encoder-decoder that shifts its own text, with any head.
-        layer: "word_embeddings" (default), or "embeddings": the output of the module of embeddings,
-            with positions and types, after its normalization, is replaced. An encoder-decoder has
-            no such module: its encoder receives word embeddings then, and its decoder reads the
-            text as it is.
+        layer: "word_embeddings" (default); or "embeddings" to replace the output of the module of
+            embeddings, with positions and types, after its normalization. An encoder-decoder has no
+            such module: then its encoder receives word embeddings, and its decoder reads the text
+            unchanged.
 
     Raises:
         ValueError: If the model has no table of word embeddings, no module of embeddings with
-            layer="embeddings", or quantized layers, which gradients do not pass.
+            layer="embeddings", or quantized layers, which gradients cannot pass.
     """
 
     def __init__(self, model: Any, *, layer: str = "word_embeddings") -> None:
+        """Find the modules whose outputs are replaced by given embeddings.
+
+        Args:
+            model: A model of transformers with any head.
+            layer: "word_embeddings" or "embeddings".
+
+        Raises:
+            ValueError: If the model has quantized layers, or no such module.
+        """
         check_one_of(layer, LAYERS, "layer")
         # A model of torch.compile takes no embeddings in place of those that it looks up.
         self._model = getattr(model, "_orig_mod", model)
@@ -58,10 +67,11 @@ class EmbeddingInput:
         self._first_table = self._tables[0]
 
     def _find_tables(self) -> list[nn.Module]:
-        """Return the modules whose output is replaced: of the encoder, then of the decoder.
+        """Return the modules whose output is replaced.
 
-        An encoder-decoder that shares one table has a single entry. Other models have one: the
-        table of word embeddings, or the module that adds positions and types.
+        They are the embedding tables of encoder and decoder for an encoder-decoder, or one table if
+        the two are the same; otherwise the table of word embeddings, or the module that adds
+        positions and types to them.
         """
         model = self._model
         if getattr(model.config, "is_encoder_decoder", False):
@@ -75,10 +85,11 @@ class EmbeddingInput:
         return [_find_embedding_module(model)]
 
     def look_up(self, input_ids: Tensor) -> Tensor:
-        """Return the word embeddings of ids, (..., L) to (..., L, d), without gradients."""
+        """Return the word embeddings of token ids, (..., L) to (..., L, d), without gradients."""
         with torch.no_grad():
             embeddings: Tensor = self._first_table(input_ids)
-        # Gradient checkpointing and peft hook the table, so that its output asks for gradients.
+        # Gradient checkpointing and peft add hooks to the table that make its output require
+        # gradients.
         return embeddings.detach()
 
     @torch.no_grad()
@@ -89,13 +100,13 @@ class EmbeddingInput:
             inputs: The arguments of the model, with `input_ids` of shape (..., L).
 
         Returns:
-            (..., L, d): word embeddings or, with layer="embeddings", the output of the module of
+            (..., L, d) word embeddings; or with layer="embeddings" the output of the module of
             embeddings.
         """
         input_ids = inputs["input_ids"]
         if self._feeds_words or self._decoder is not None:
             return self.look_up(input_ids)
-        # The module of embeddings is called inside the model, so that a hook records its output.
+        # A hook records the output of the module while the model runs.
         outputs: list[Tensor] = []
 
         def record(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
@@ -106,7 +117,7 @@ class EmbeddingInput:
             self._model(**inputs)
         finally:
             hook.remove()
-        # Some models, such as Longformer, pad the text further, which is removed.
+        # Some models, such as Longformer, pad the text further. This padding is removed.
         n_tokens = input_ids.shape[-1]
         embeddings = outputs[0].detach()[:, :n_tokens]
         return embeddings.reshape(*input_ids.shape, -1)
@@ -116,21 +127,21 @@ class EmbeddingInput:
         """Replace the embeddings that the model looks up, in every forward pass inside the block.
 
         Args:
-            embeddings: (..., L, d), one per position of the padded ids.
+            embeddings: (..., L, d), one per position of the padded token ids.
             inputs: The arguments of the model, with `input_ids` of shape (..., L).
         """
         # A multiple-choice model joins items and choices into one dimension.
         rows = embeddings.flatten(0, -3)
         n_rows, n_tokens = rows.shape[:2]
         # XLNet looks words up as (L, n) instead of (n, L). The shape of its output shows that,
-        # unless it is a square: then the model is tried with a single row, before anything is
+        # unless n equals L. In this case, the model is tried with a single row before anything is
         # replaced.
         is_square = n_rows == n_tokens > 1
         is_transposed_square = is_square and self._feeds_words and self._looks_up_transposed(inputs)
         shifts_last_token = (
             self._decoder is not None and self._feeds_words and self._begins_with_last
         )
-        # Not empty while the decoder runs, which may look words up in the table of the encoder.
+        # Not empty while the decoder runs. It may use the same table as the encoder.
         decoder_runs: list[bool] = []
 
         def replace(
@@ -138,21 +149,21 @@ class EmbeddingInput:
         ) -> Tensor | None:
             if decoder_runs:
                 if not self._feeds_words:
-                    # A hook that returns None leaves the output as it is.
+                    # A hook that returns None leaves the output unchanged.
                     return None
                 return self._shift(rows, inputs, arguments[0], output, shifts_last_token)
             is_transposed = is_transposed_square
             if n_rows != n_tokens:
                 is_transposed = output.shape[:2] == (n_tokens, n_rows)
-            # Both are copies, because CTRL scales its embeddings in place.
+            # Both results are copies, because CTRL scales its embeddings in place.
             if is_transposed:
                 return rows.transpose(0, 1).clone()
-            # Positions that the model adds as padding, as Longformer does, keep their embeddings.
+            # Positions that the model itself adds as padding, as Longformer does, stay unchanged.
             return torch.cat((rows, output[:, n_tokens:]), 1)
 
         hooks = [table.register_forward_hook(replace) for table in self._tables]
         if self._decoder is not None:
-            hooks += _register_span(self._decoder, decoder_runs)
+            hooks += _track_runs(self._decoder, decoder_runs)
         try:
             yield
         finally:
@@ -160,11 +171,18 @@ class EmbeddingInput:
                 hook.remove()
 
     def logits(self, embeddings: Tensor, inputs: dict[str, Tensor]) -> Tensor:
-        """Run the model on embeddings, (b, L, d) or (b, C, L, d), in place of its own; (b, K).
+        """Run the model on given embeddings, and return its logits.
+
+        Args:
+            embeddings: (b, L, d), or (b, C, L, d) for a multiple-choice model.
+            inputs: The arguments of the model, with `input_ids` of shape (b, L) or (b, C, L).
+
+        Returns:
+            The logits of the model, such as (b, K).
 
         Raises:
-            ValueError: If the embeddings require gradients and the model passes none on, or an
-                encoder-decoder feeds its decoder in an unknown way.
+            ValueError: If the embeddings require gradients and the logits do not, or the decoder of
+                an encoder-decoder does not read the text shifted by one token.
         """
         with self.feed(embeddings, inputs):
             logits: Tensor = self._model(**inputs).logits
@@ -187,7 +205,8 @@ class EmbeddingInput:
         single_row = {}
         for name, value in inputs.items():
             if isinstance(value, Tensor):
-                # The first entry of each dimension but the last, which is kept whole.
+                # The first entry of each dimension, except for the last dimension, which is
+                # complete.
                 index = (slice(1),) * (value.dim() - 1)
                 value = value[index]
             single_row[name] = value
@@ -198,12 +217,13 @@ class EmbeddingInput:
     def _begins_with_last(self) -> bool:
         """Whether the decoder reads the last token of the text first, as that of mBART does.
 
-        The decoders of BART and T5 read a fixed start token first. The model reads two texts that
-        differ in their last token, and the first tokens that its decoder looks up are compared.
+        The decoders of BART and T5 read a fixed start token first. To find out, the model reads two
+        texts that differ in their last token. The first tokens that its decoder looks up are then
+        compared with these last tokens.
         """
         config = self._model.config
         special_tokens = {getattr(config, name, None) for name in _SPECIAL_TOKENS}
-        # At most four of the six smallest token ids are special.
+        # At least two of the six smallest token ids are not special.
         ordinary_tokens = [token for token in range(6) if token not in special_tokens]
         last_tokens = ordinary_tokens[:2]
         rows = []
@@ -216,14 +236,14 @@ class EmbeddingInput:
 
     @torch.no_grad()
     def _list_lookups(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
-        """Return the token ids that a table of embeddings looks up in one pass of the model.
+        """Run the model, and return the token ids that it looks up in a table of embeddings.
 
         Args:
             table: A table of the model.
             inputs: The arguments of the model.
 
         Returns:
-            The ids of each lookup, in the order of the lookups.
+            The token ids of each lookup, in the order of the lookups.
         """
         lookups: list[Tensor] = []
 
@@ -245,17 +265,19 @@ class EmbeddingInput:
         output: Tensor,
         shifts_last_token: bool,
     ) -> Tensor:
-        """Return the embeddings of a text as the decoder reads it: shifted by one position.
+        """Return the embeddings of a text as a decoder reads it, shifted by one position.
 
         Args:
             rows: (n, L, d) embeddings of the text.
-            inputs: The arguments of the model, `input_ids` and `attention_mask` of shape (n, L).
-            decoder_ids: The token ids that the decoder looks up.
-            output: (n, L, d) the decoder's own embeddings of these.
-            shifts_last_token: Whether the decoder begins with the last token of the text.
+            inputs: The arguments of the model, with `input_ids` and `attention_mask`, (n, L) each.
+            decoder_ids: (n, L) token ids that the decoder looks up.
+            output: (n, L, d) embeddings of the decoder for these ids, of which the first is used.
+            shifts_last_token: Whether the decoder begins with the last token of the text, instead
+                of a start token.
 
         Returns:
-            (n, L, d) the embedding of the first token, and those of the text without the last.
+            (n, L, d) the embedding of the first token, and those of the text without its last
+            position.
 
         Raises:
             ValueError: If the decoder does not read the text shifted by one position.
@@ -270,11 +292,10 @@ class EmbeddingInput:
                 "text shifted by one token, but the input of the decoder of "
                 f"{type(self._model).__name__} is unknown."
             )
-        # The start token is not one of the text, so that no gradients flow to its embedding.
+        # A start token is not part of the text, so that its embedding has no gradients.
         first_embedding = output[:, :1].detach()
         if shifts_last_token:
-            # Positions of padding are 0 in the product, so that the largest is that of the last
-            # token.
+            # The product is 0 at padding, so that its maximum is at the last token.
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
             last_positions = (inputs["attention_mask"] * positions).argmax(dim=1)
             row_index = torch.arange(len(rows), device=input_ids.device)
@@ -282,13 +303,13 @@ class EmbeddingInput:
         return torch.cat((first_embedding, rows[:, :-1]), dim=1)
 
 
-def _register_span(module: nn.Module, runs: list[bool]) -> list[Any]:
-    """Register hooks that keep a list non-empty while a module runs; return the hooks.
+def _track_runs(module: nn.Module, runs: list[bool]) -> list[Any]:
+    """Register hooks that keep a list non-empty while a module runs, and return the hooks.
 
     Args:
         module: The module.
-        runs: An empty list, to which True is added when the module begins. It is emptied when the
-            module ends, also if it fails.
+        runs: An empty list. An element is added when the module begins. The list is emptied when
+            the module ends, even after an error.
     """
 
     def begin(*_arguments: Any) -> None:
@@ -304,7 +325,7 @@ def _register_span(module: nn.Module, runs: list[bool]) -> list[Any]:
 
 
 def _is_table(module: Any) -> bool:
-    """Return whether a module looks words up in a table, which an adapter may change."""
+    """Return whether a module is an embedding table, perhaps with an adapter of peft."""
     return isinstance(module, nn.Embedding) or hasattr(module, "_disable_adapters")
 
 
@@ -312,7 +333,8 @@ def _find_table(model: Any) -> nn.Module:
     """Return the table of word embeddings of an encoder or a decoder.
 
     Raises:
-        ValueError: If `get_input_embeddings()` returns no table, or is not implemented.
+        ValueError: If `get_input_embeddings()` of the model returns no table, or is not
+            implemented.
     """
     try:
         table = model.get_input_embeddings()
@@ -332,7 +354,7 @@ def _find_embedding_module(model: Any) -> nn.Module:
     """Return the module of an encoder that adds positions and types to its word embeddings.
 
     Raises:
-        ValueError: If the model has none.
+        ValueError: If the model has no such module.
     """
     module = getattr(getattr(model, "base_model", None), "embeddings", None)
     if not isinstance(module, nn.Module) or isinstance(module, nn.Embedding):
@@ -344,11 +366,11 @@ def _find_embedding_module(model: Any) -> nn.Module:
 
 
 def _find_coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
-    """Return the tables of word embeddings of the encoder and the decoder.
+    """Return the tables of word embeddings of the encoder and of the decoder.
 
     Raises:
-        ValueError: If one of them has no table, or their weights differ. One path through the
-            embeddings of a text is then not defined.
+        ValueError: If the encoder or the decoder has no table, or the weights of the two differ.
+            With different weights, a token of the text has two embeddings, and no single path.
     """
     base_model = model.base_model
     encoder_table = getattr(getattr(base_model, "encoder", None), "embed_tokens", None)
@@ -364,8 +386,12 @@ def _find_coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
     return cast("nn.Module", encoder_table), cast("nn.Module", decoder_table)
 
 
-def why_no_gradients(scorer: Scorer) -> str:
-    """Return why the word embeddings of a scorer have no gradients; "" if they have."""
+def explain_missing_gradients(scorer: Scorer) -> str:
+    """Return why gradients with respect to word embeddings cannot be computed, or an empty string.
+
+    They can be computed for a classifier of transformers in this process with a table of word
+    embeddings, no quantized layers, and a fast tokenizer.
+    """
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
         reason = explain_missing_ability(scorer, "gradients")
         return reason or f"{scorer.name} is no classifier of transformers in this process."
@@ -377,14 +403,14 @@ def why_no_gradients(scorer: Scorer) -> str:
     return ""
 
 
-def classifier_with_gradients(scorer: Scorer) -> Classifier:
-    """Return a scorer as the classifier of texts that it is, if its word embeddings have gradients.
+def check_gradients(scorer: Scorer) -> Classifier:
+    """Check that gradients with respect to word embeddings can be computed, and return the model.
 
     Raises:
-        ValueError: If it is no classifier of transformers in this process, has quantized layers or
-            no table of word embeddings, or its tokenizer does not know the positions of its tokens.
+        ValueError: If the scorer is not a classifier of transformers in this process, has quantized
+            layers or no table of word embeddings, or its tokenizer is a slow one.
     """
-    reason = why_no_gradients(scorer)
+    reason = explain_missing_gradients(scorer)
     if reason:
         raise ValueError(reason)
     return cast("Classifier", scorer)

@@ -29,7 +29,7 @@ MAX_TOKENS = 2048
 STEPS = 50
 """Du et al. (2021) and captum take 50 nodes."""
 
-FIRST_PLACES = (0.125, 0.25, 0.5, 0.75, 1.0)
+FIRST_POSITIONS = (0.125, 0.25, 0.5, 0.75, 1.0)
 """Nodes that the adaptive rule begins with.
 
 None is at the baseline, where the gradient of a normalization may explode.
@@ -83,21 +83,21 @@ class AttributionOptions(Options):
     rank_special: bool = option(False, "Special tokens are scored too.")
 
     def _check(self) -> None:
-        """Check that the options fit together.
+        """Check that the options do not contradict each other.
 
         Raises:
-            ValueError: If there are too few nodes, baseline="mean" is not over word embeddings, or
+            ValueError: If there are too few nodes, baseline="mean" is not for word embeddings, or
                 special tokens are to be ranked among words.
         """
         # The adaptive rule begins with five nodes.
-        minimum = len(FIRST_PLACES) if self.method == "adaptive" else 1
+        minimum = len(FIRST_POSITIONS) if self.method == "adaptive" else 1
         check_count(self.steps, "steps", minimum=minimum)
         if self.baseline == "mean" and self.layer != "word_embeddings":
             raise ValueError(
                 "Expected layer='word_embeddings' with baseline='mean', the mean of all word "
                 f"embeddings, but got {self.layer!r}."
             )
-        # A special token has no place in the text, and so no word.
+        # Words have positions in the text, which special tokens do not have.
         if self.rank_special and self.unit == "word":
             raise ValueError(
                 "Expected unit='wordpiece' with rank_special=True, because special tokens are "
@@ -110,13 +110,13 @@ class AttributionOptions(Options):
         return self.model_dump(exclude={"unit", "rank_special"})
 
     def describe(self, baseline: str) -> str:
-        """Return a text on how the attributions are computed.
+        """Describe in a few sentences how attributions are computed, for reports.
 
         Args:
-            baseline: The baseline that was chosen, as the option may be "auto": "zeros", "mean" or
-                "pad".
+            baseline: The baseline that was used, "zeros", "mean" or "pad". The option may be
+                "auto".
         """
-        # "word_embeddings" reads as two words.
+        # "word_embeddings" becomes two words.
         layer = self.layer.replace("_", " ")
         if self.layer == "embeddings":
             layer = "output of the embeddings"
@@ -135,7 +135,7 @@ class AttributionOptions(Options):
         unit = "word piece"
         if self.unit == "word":
             unit = "word, the largest in magnitude of its pieces"
-        # The position of the special tokens in the ranking matters to shortcut rates.
+        # Shortcut rates depend on whether special tokens are ranked.
         special = "special tokens included" if self.rank_special else "without special tokens"
         return (
             f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, "
@@ -157,19 +157,19 @@ class Attributions:
         tokens: N tuples of tokens: word pieces as the tokenizer writes them, or lower-case words.
         scores: N rows of attributions, one per token.
         starts: (total,) first character of each token in its text.
-        ends: (total,) one past its last character.
+        ends: (total,) index after its last character.
         parts: (total,) 0 for a token of the text, 1 for one of the second text.
         explained: (N,) the class whose score is explained.
         logits: (N, K) float64.
-        labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
+        labels: (N,) gold labels, -1 for an item without one. None if the data has no labels.
         value: (N,) the explained score of the input.
         baseline_value: (N,) the explained score of the baseline.
         gap: (N,) completeness gap: the sum of the attributions of all tokens (with reduce="sum",
             special tokens included) minus `value - baseline_value`; 0 is exact.
         nodes: (N,) number of gradients taken.
-        truncated: (N,) whether a text of the item was cut.
+        truncated: (N,) whether a text of the item was truncated.
         label_names: K names of the classes.
-        baseline: The baseline that was taken: "zeros", "mean" or "pad".
+        baseline: The baseline that was used: "zeros", "mean" or "pad".
         valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value -
             baseline_value`; all of them where `max_gap` is None. The numbers of the others should
             not be read.
@@ -202,25 +202,25 @@ class Attributions:
 
     @property
     def n_truncated(self) -> int:
-        """How many items were longer than the model takes and were cut."""
+        """Number of items that were truncated, because they were longer than the model allows."""
         return int(self.truncated.sum())
 
     def take(self, rows: NDArray[np.int64]) -> Attributions:
-        """Return the attributions of some items.
+        """Select the attributions of some items.
 
         Args:
-            rows: (n,) positions of the items, in the order of the result.
+            rows: (n,) indices of the items, in the order of the result.
         """
-        # The tokens of all items are in flat arrays: those of item i are offsets[i]:offsets[i + 1].
+        # The tokens of item i are offsets[i]:offsets[i + 1] in arrays with one value per token.
         offsets = self.scores.offsets
         token_ranges = [np.arange(offsets[row], offsets[row + 1]) for row in rows.tolist()]
-        token_positions = np.concatenate(token_ranges)
+        token_indices = np.concatenate(token_ranges)
         columns: dict[str, Any] = {}
         for name in ("starts", "ends", "parts"):
-            columns[name] = getattr(self, name)[token_positions]
+            columns[name] = getattr(self, name)[token_indices]
         for name in _COLUMNS_BY_ITEM:
             columns[name] = getattr(self, name)[rows]
-        # Data without labels has no column of them.
+        # Data without labels has no such column.
         if self.labels is not None:
             columns["labels"] = self.labels[rows]
         return dataclasses.replace(

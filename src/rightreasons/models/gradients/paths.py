@@ -1,31 +1,42 @@
-"""Paths through the space of embeddings, from a baseline to a text, and quadrature rules on them.
+"""Straight paths through the space of embeddings, from a baseline to a text, and quadrature rules.
 
-A `Path` computes logits and gradients at points of the paths of a batch of items; `quadrature`
+A `Path` computes logits and gradients at points of the paths of a batch of items. `make_quadrature`
 returns the points and weights of a rule.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rightreasons.core.arrays import Floats, Ints
-from rightreasons.models.batching import length_batches, send_array
+from rightreasons.models.batching import make_length_batches, send_array
 from rightreasons.models.gradients.inputs import EmbeddingInput
-
-Pass = tuple[Ints, slice]
-"""Points that share a pass of the model, and the columns of their tokens."""
 
 SHORTEST = 2.0**-16
 """Length of the shortest part of a path whose two ends differ in single precision."""
 
 
-def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
-    r"""Return a rule on [0, 1] with `steps` nodes.
+class _Pass(NamedTuple):
+    """Points that share a pass of the model.
+
+    Attributes:
+        rows: Indices of the points.
+        columns: The columns of tokens that are not padding for all of these points.
+    """
+
+    rows: Ints
+    columns: slice
+
+
+def make_quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
+    r"""Return the nodes and the weights of a quadrature rule on [0, 1].
 
     "riemann_right" has the nodes k/m with weights 1/m, k = 1..m, as in Du et al.; its error falls
-    with 1/m. "gauss_legendre", captum's default and so that of the Reliability Paradox, is exact
+    with 1/m. "gauss_legendre", the default of captum and thus of the Reliability Paradox, is exact
     for polynomials up to degree 2m - 1 and has no node at the ends.
 
     Args:
@@ -33,7 +44,7 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
         steps: Number of nodes, m >= 1.
 
     Returns:
-        (m,) nodes, 0 at the baseline and 1 at the input, and their weights, which sum to 1.
+        (m,) nodes, 0 at the baseline and 1 at the input; and (m,) weights, which sum to 1.
 
     References:
         Sundararajan, Taly & Yan (2017), "Axiomatic Attribution for Deep Networks", eq. 3; Du et al.
@@ -41,9 +52,9 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
         eq. 2.
 
     Example:
-        >>> quadrature("riemann_right", 4)[0]
+        >>> make_quadrature("riemann_right", 4)[0]
         array([0.25, 0.5 , 0.75, 1.  ])
-        >>> nodes, weights = quadrature("gauss_legendre", 2)  # the integral of x^3 is 1/4
+        >>> nodes, weights = make_quadrature("gauss_legendre", 2)  # the integral of x^3 is 1/4
         >>> round(float(weights @ nodes**3), 12)
         0.25
     """
@@ -57,25 +68,25 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
 
 
 class Path:
-    """The paths of a batch of items, and the model whose gradients are taken along them.
+    """The straight paths from baselines to the embeddings of a batch of items, and the model.
 
-    Only the embeddings of real tokens change; those of padding stay. Points of different items and
-    positions on the path share a forward and backward pass, if the items have similar lengths: a
-    pass is no longer than its longest item.
+    The model computes logits and gradients at points of the paths. Only the embeddings of tokens
+    change along a path, and those of padding do not. Points of different items share a forward and
+    backward pass if the items have similar lengths.
 
     Args:
         embedding_input: A frozen classifier, fed by embeddings.
-        inputs: `input_ids`, `attention_mask`, …: (b, L).
-        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those
-            of the items. None for zeros.
-        target: "probability" or "logit".
-        max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
+        inputs: The padded inputs of the model, such as `input_ids`: (b, L) each.
+        baseline: (b, L, d) embeddings at which the paths begin. None for zeros.
+        target: Explained score of a class: "probability" or "logit".
+        max_tokens: Maximum number of tokens per pass, padding included. A single item may exceed
+            it.
 
     Attributes:
-        end: (b, L, d) the embeddings of the items.
-        difference: (b, L, d) the same minus their baselines, 0 at padding; in single precision at
-            least.
-        shortest: Length of the shortest part of a path whose points differ by more than rounding.
+        end: (b, L, d) embeddings of the items.
+        difference: (b, L, d) embeddings of the items minus their baselines, 0 at padding; in single
+            precision at least.
+        shortest: Length of the shortest part of a path whose two ends differ by more than rounding.
     """
 
     def __init__(
@@ -87,6 +98,15 @@ class Path:
         target: str,
         max_tokens: int,
     ) -> None:
+        """Compute the embeddings at both ends of the paths, and find the padding of each item.
+
+        Args:
+            embedding_input: A frozen classifier, fed by embeddings.
+            inputs: The padded inputs of the model, (b, L) each.
+            baseline: (b, L, d) embeddings at which the paths begin. None for zeros.
+            target: Explained score of a class: "probability" or "logit".
+            max_tokens: Maximum number of tokens per pass of the model.
+        """
         self._embedding_input = embedding_input
         self._inputs = inputs
         self._target = target
@@ -113,11 +133,12 @@ class Path:
 
     @torch.no_grad()
     def logits(self, items: Ints, positions: Floats) -> Floats:
-        """Compute the logits of the model at r points.
+        """Compute the logits of the model at r points of the paths.
 
         Args:
             items: (r,) item of each point.
-            positions: (r,) position on its path: 0 at the baseline, 1 at the input.
+            positions: (r,) position of each point on the path of its item: 0 at the baseline, 1 at
+                the input.
 
         Returns:
             (r, K) logits.
@@ -125,26 +146,29 @@ class Path:
         passes = self._plan_passes(items)
         tables = []
         for rows, columns in passes:
-            _, logits = self._ask(items[rows], positions[rows], columns)
+            _, logits = self._run_model(items[rows], positions[rows], columns)
             tables.append(_to_numpy(logits))
         return _restore_order(passes, tables)
 
     def gradients(
         self, items: Ints, positions: Floats, weights: Floats, groups: Ints, labels: Ints | None
     ) -> tuple[Tensor, Floats, Floats]:
-        """Compute the gradients of the target at r points, and add them up in weighted sums.
+        """Compute gradients of the explained score at r points of the paths, and sum groups of them.
+
+        The explained score is the logit or the probability of one class.
 
         Args:
             items: (r,) item of each point.
-            positions: (r,) position on its path.
-            weights: (r,) weight of each point.
-            groups: (r,) number of the sum to which each point is added: 0..g-1.
-            labels: (r,) the class whose score is explained. None for the predicted one of each
-                point.
+            positions: (r,) position of each point on the path of its item: 0 at the baseline, 1 at
+                the input.
+            weights: (r,) weight of the gradient at each point.
+            groups: (r,) number of the sum to which each gradient is added: 0..g-1.
+            labels: (r,) explained class of each point. None for the class that the model predicts
+                at the point.
 
         Returns:
-            (g, L, d) the sums, in single precision at least; (r,) the target at the points; and
-            (r, K) the logits.
+            (g, L, d) the weighted sums, in single precision at least; (r,) the explained score at
+            the points; and (r, K) the logits.
         """
         n_groups = 0
         if len(groups):
@@ -153,97 +177,98 @@ class Path:
             (n_groups, *self.end.shape[1:]), dtype=self._exact_type, device=self.end.device
         )
         passes = self._plan_passes(items)
-        values = np.empty(len(items))
+        scores = np.empty(len(items))
         logits_of_passes = []
         for rows, columns in passes:
             explained = None if labels is None else labels[rows]
-            gradient, values[rows], logits = self._differentiate(
+            gradient, scores[rows], logits = self._differentiate(
                 items[rows], positions[rows], columns, explained
             )
             logits_of_passes.append(logits)
             weighted = gradient * make_factors(weights[rows], gradient)
-            # A pass has only the columns that are not padding for all of its points.
+            # The pass has read only those columns that are not padding for all of its points.
             sums[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
-        return sums, values, _restore_order(passes, logits_of_passes)
+        return sums, scores, _restore_order(passes, logits_of_passes)
 
     def _differentiate(
         self, items: Ints, positions: Floats, columns: slice, labels: Ints | None
     ) -> tuple[Tensor, Floats, Floats]:
-        """Compute the gradients of the target at the r points of one pass.
+        """Compute gradients of the explained score at the r points of one pass of the model.
 
         Args:
             items: (r,) item of each point.
-            positions: (r,) position on its path.
-            columns: The columns of tokens that the pass reads, c in number.
+            positions: (r,) position of each point on the path of its item.
+            columns: The c columns of tokens that the pass reads.
             labels: (r,) explained classes. None for the predicted ones.
 
         Returns:
-            (r, c, d) gradients, in single precision at least; (r,) the target; and (r, K) the
-            logits.
+            (r, c, d) gradients, in single precision at least; (r,) the explained score; and (r, K)
+            the logits.
         """
         with torch.enable_grad():
-            points, logits = self._ask(items, positions, columns)
+            points, logits = self._run_model(items, positions, columns)
             logits_array = _to_numpy(logits)
-            explained = get_explained(logits_array, labels)
-            scores = self._select_target(logits, self._to_device(explained))
-            # A point does not depend on the others, so that the gradient of the sum has those of
-            # all.
+            explained = select_explained_classes(logits_array, labels)
+            scores = self._select_scores(logits, self._to_device(explained))
+            # The score at a point does not depend on the other points, so that the gradient of the
+            # sum consists of the gradients of all scores.
             (gradient,) = torch.autograd.grad(scores.sum(), points)
         return gradient.to(self._exact_type), _to_numpy(scores), logits_array
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
-        """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
-        scores = self._select_target(torch.from_numpy(logits), torch.from_numpy(labels))
+        """Return the explained score, (r,), from logits (r, K) and explained classes (r,)."""
+        scores = self._select_scores(torch.from_numpy(logits), torch.from_numpy(labels))
         return np.asarray(scores.numpy())
 
-    def _select_target(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def _select_scores(self, logits: Tensor, labels: Tensor) -> Tensor:
         scores = logits if logits.dtype == torch.float64 else logits.float()
         if self._target != "logit":
             scores = scores.softmax(dim=-1)
         return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
 
-    def _plan_passes(self, items: Ints) -> list[Pass]:
+    def _plan_passes(self, items: Ints) -> list[_Pass]:
         """Divide points into passes of the model, each with items of similar lengths.
 
         Args:
             items: (r,) item of each point.
 
         Returns:
-            For each pass, the rows of its points and the columns that are not padding for all of
-            them.
+            For each pass, the indices of its points, and the columns of tokens that it reads: those
+            that are not padding for all of its points.
         """
-        # Columns that are padding for all points of a pass are left out.
         widths = (self._stops - self._starts)[items]
-        batches = length_batches(widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens)
+        batches = make_length_batches(
+            widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens
+        )
         passes = []
         for rows in batches:
             start = self._starts[items[rows]].min()
             stop = self._stops[items[rows]].max()
-            passes.append((rows, slice(start, stop)))
+            passes.append(_Pass(rows, slice(start, stop)))
         return passes
 
     def _to_device(self, values: Ints) -> Tensor:
         return send_array(np.ascontiguousarray(values), self.end.device)
 
-    def _ask(self, items: Ints, positions: Floats, columns: slice) -> tuple[Tensor, Tensor]:
-        """Run the model at r points.
+    def _run_model(self, items: Ints, positions: Floats, columns: slice) -> tuple[Tensor, Tensor]:
+        """Run the model on the embeddings at r points of the paths.
 
         Args:
             items: (r,) item of each point.
-            positions: (r,) position on its path.
-            columns: The columns of tokens that are read, c in number.
+            positions: (r,) position of each point on the path of its item.
+            columns: The c columns of tokens that the model reads.
 
         Returns:
-            (r, c, d) the embeddings at the points, which require gradients, and (r, K) the logits.
+            (r, c, d) the embeddings at the points, which require gradients; and (r, K) the logits.
         """
         rows = self._to_device(items)
-        # Columns first: slicing them makes a view, but the selection of rows copies.
+        # Columns are selected first, which makes a view. The selection of rows makes a copy.
         end = self.end[:, columns][rows].to(self._exact_type)
         difference = self.difference[:, columns][rows]
-        # A point is the end plus (position - 1) times the path, which is exact at the input.
+        # The point at a position is end + (position - 1) * difference, which is exact at the input.
         remaining = make_factors(positions - 1.0, end)
         exact_points = torch.addcmul(end, difference, remaining)
-        # The model reads embeddings in its own precision.
+        # The model reads embeddings in its own number type.
         points = exact_points.to(self.end.dtype).requires_grad_()
         inputs = {}
         for name, tensor in self._inputs.items():
@@ -252,8 +277,13 @@ class Path:
         return points, logits
 
 
-def get_explained(logits: Floats, labels: Ints | None) -> Ints:
-    """Return the explained classes: the given ones, or the predicted ones."""
+def select_explained_classes(logits: Floats, labels: Ints | None) -> Ints:
+    """Return the explained classes, (r,): the labels, or the predicted classes without labels.
+
+    Args:
+        logits: (r, K) logits.
+        labels: (r,) classes, or None.
+    """
     if labels is not None:
         return labels
     predicted: Ints = logits.argmax(axis=1).astype(np.int64)
@@ -261,7 +291,7 @@ def get_explained(logits: Floats, labels: Ints | None) -> Ints:
 
 
 def make_factors(numbers: Floats, tables: Tensor) -> Tensor:
-    """Return numbers, (r,), as factors of tables, (r, L, d): in their type, and on their device."""
+    """Return numbers, (r,), as a tensor that can be multiplied by tables, (r, L, d)."""
     factors = torch.as_tensor(numbers, dtype=tables.dtype, device=tables.device)
     return factors.view(-1, 1, 1)
 
@@ -270,21 +300,29 @@ def _to_numpy(tensor: Tensor) -> Floats:
     return np.asarray(tensor.detach().double().cpu().numpy())
 
 
-def _restore_order(passes: list[Pass], tables: list[Floats]) -> Floats:
+def _restore_order(passes: list[_Pass], tables: list[Floats]) -> Floats:
     """Join the arrays of several passes into one, in the order of the points.
 
     Args:
-        passes: The passes, with the rows of their points.
-        tables: An array of each pass, with one row per point.
+        passes: The passes, with the indices of their points.
+        tables: One array for each pass, with one row per point.
     """
-    rows = np.concatenate([rows for rows, _ in passes])
+    rows = np.concatenate([pass_rows for pass_rows, _ in passes])
     order = np.argsort(rows)
     table: Floats = np.concatenate(tables)
     return table[order]
 
 
 def project_gradients(gradients: Tensor, difference: Tensor) -> Floats:
-    """Return the gradients in the direction of their paths, (r,)."""
+    """Return the slope of the explained score along each path: its gradient times the direction.
+
+    Args:
+        gradients: (r, L, d) gradients.
+        difference: (r, L, d) embeddings of the input minus those of the baseline.
+
+    Returns:
+        (r,) derivatives with respect to the position on the path.
+    """
     products = (gradients * difference).flatten(1)
     slopes = products.double().sum(dim=1)
     return np.asarray(slopes.cpu().numpy())

@@ -135,11 +135,11 @@ def token_sensitivity(
 def _compute_shares(
     embedding_input: EmbeddingInput, inputs: dict[str, torch.Tensor]
 ) -> dict[str, Column]:
-    """Compute the share of each token in the gradient of its pair's score.
+    """Compute the share of each token in the gradient of the score of its pair.
 
     Args:
-        embedding_input: A multiple-choice model.
-        inputs: Its inputs for n pairs of a prompt and a choice, (n, 1, L) each, padded.
+        embedding_input: A multiple-choice model that is fed embeddings.
+        inputs: Padded inputs of the model for n pairs of a prompt and a choice, (n, 1, L) each.
 
     Returns:
         `shares`, one row of numbers per pair, without padding; and `scores`, (n,) logits.
@@ -147,13 +147,14 @@ def _compute_shares(
     embeddings = embedding_input.look_up(inputs["input_ids"]).requires_grad_()
     with torch.enable_grad():
         scores = embedding_input.logits(embeddings, inputs)[:, 0]
-        # The pairs of a batch do not affect each other, so that one backward pass serves all.
+        # The pairs of a batch do not affect each other, so that the gradient of the sum consists of
+        # the gradients of all pairs.
         (gradient,) = torch.autograd.grad(scores.sum(), embeddings)
-    # The second dimension counts the choices of an item, one for each pair.
+    # The second dimension is that of the choices of an item, of which a pair has one.
     norms = gradient[:, 0].double().norm(dim=-1)
     mask = inputs["attention_mask"][:, 0].bool()
     totals = (norms * mask).sum(dim=1, keepdim=True)
-    # A score that depends on no token has shares of 0.
+    # If all gradients of a pair are 0, its shares are 0, too.
     shares = torch.where(totals > 0, norms / totals.clamp_min(SMALLEST), 0.0)
     n_tokens = mask.sum(dim=1)
     return {
@@ -165,14 +166,14 @@ def _compute_shares(
 def cue_sensitivity(
     sensitivity: Sensitivity, cues: Iterable[str] | None = None
 ) -> tuple[CueSensitivity, ...]:
-    r"""Average the share of each cue over its occurrences: S_k = mean of c_t over t with x_t = k.
+    r"""Average the share of each word over its occurrences: S_k = mean of c_t over t with x_t = k.
 
     Args:
-        sensitivity: From `token_sensitivity`.
-        cues: Words to average. If None, all that occur.
+        sensitivity: Shares of the words of all choices, from `token_sensitivity`.
+        cues: Words to average. If None, all words that occur.
 
     Returns:
-        A `CueSensitivity` for each cue that occurs, in the order of `cues`, or by falling count.
+        A `CueSensitivity` for each word that occurs, in the order of `cues`, or by falling count.
 
     Example:
         >>> shares = Sensitivity(
@@ -189,8 +190,8 @@ def cue_sensitivity(
     for word, share in zip(sensitivity.words, sensitivity.shares.tolist(), strict=True):
         shares_by_word.setdefault(word, []).append(share)
     if cues is None:
-        # Words of equal count are in alphabetical order. Sorting keeps the order of equal keys.
-        cues = sorted(sorted(shares_by_word), key=lambda word: -len(shares_by_word[word]))
+        # Words with equal counts are in alphabetical order.
+        cues = sorted(shares_by_word, key=lambda word: (-len(shares_by_word[word]), word))
     results = []
     for cue in cues:
         shares = shares_by_word.get(cue)

@@ -1,7 +1,7 @@
 """A causal language model with its tokenizer: `CausalLM`, which the other kinds are derived from.
 
-The class says what differs between kinds of language models: how they tokenize a prompt with its
-continuations, how they score them, and which ways of batching may be exact.
+The class defines what differs between kinds of language models: how they tokenize a prompt with its
+continuations, how they score them, and which batching strategies may be exact.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import transformers
 from rightreasons.models.classes import OfTransformers
 from rightreasons.models.language.continuations import (
     Encoder,
+    TokenizedItem,
     TokenizedTexts,
-    Tokens,
     WaitForScores,
 )
-from rightreasons.models.language.likelihood_runs import find_likelihood_way
+from rightreasons.models.language.likelihood_runs import find_likelihood_strategy
 from rightreasons.models.language.likelihoods import (
-    WAYS,
+    STRATEGIES,
     likelihoods,
     score_one_by_one,
     token_likelihoods,
 )
 from rightreasons.models.protocol import Ability
-from rightreasons.models.trial import ONE_BY_ONE, SHORTEST, Answers
+from rightreasons.models.trial import ONE_BY_ONE, SHORTEST, Outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,14 @@ class CausalLM(OfTransformers):
     """A causal language model with its tokenizer.
 
     Attributes:
-        KIND: Name of the kind, for errors.
-        OPENED_BY: Class of transformers that opens it.
-        ASKED: Abilities of an engine with it.
-        WAYS: Ways of batching, the fastest first: a trial finds which of them is exact.
-        TOLD: Remark on its scores, next to the way; "" for none.
-        SURROUNDED: Whether special tokens stand around all that is read, so that a prompt may be
+        KIND: Name of the kind of model, for errors.
+        OPENED_BY: Class of transformers that opens the model.
+        ABILITIES: Abilities of an engine with the model.
+        STRATEGIES: Names of batching strategies, the fastest first; a trial finds which are exact.
+        REMARK: Remark on the scores, which reports show next to the batching strategy; may be
             empty.
+        HAS_OUTER_TOKENS: Whether special tokens surround every prompt with its continuation. Then
+            the prompt may be empty.
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: The folder or hub id that the user gave.
@@ -54,120 +55,128 @@ class CausalLM(OfTransformers):
 
     KIND: ClassVar[str] = "causal language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForCausalLM
-    ASKED: ClassVar[frozenset[Ability]] = frozenset(
+    ABILITIES: ClassVar[frozenset[Ability]] = frozenset(
         {"likelihoods", "next_words", "text", "processes"}
     )
-    WAYS: ClassVar[Sequence[str]] = WAYS
-    TOLD: ClassVar[str] = ""
-    SURROUNDED: ClassVar[bool] = False
+    STRATEGIES: ClassVar[Sequence[str]] = STRATEGIES
+    REMARK: ClassVar[str] = ""
+    HAS_OUTER_TOKENS: ClassVar[bool] = False
 
     @property
     def start_token(self) -> int | None:
-        """Token in the place of an empty prompt: begin of sequence, else end of sequence."""
+        """Token that replaces an empty prompt: the begin- or else the end-of-sequence token."""
         for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
             if token is not None:
                 return int(token)
         return None
 
     @property
-    def opening(self) -> dict[str, Any]:
-        """Settings of generation for the beginning of an answer that does not follow its prompt."""
+    def start_settings(self) -> dict[str, Any]:
+        """Settings of generation for the start of an answer; empty, as there is no encoder."""
         return {}
 
-    def room(self, bound: int, size: int) -> int:
-        """Return the maximum tokens of a prompt before a continuation.
+    def get_max_prompt_length(self, max_length: int, n_continuation: int) -> int:
+        """Return the maximum number of tokens of a prompt before a continuation.
 
-        The model reads both, but not the last token of the continuation, which is only predicted.
+        The last token of the continuation is predicted, but not read.
 
         Args:
-            bound: Maximum tokens that the model reads.
-            size: Tokens of the continuation.
+            max_length: Maximum number of tokens that the model reads.
+            n_continuation: Number of tokens of the continuation.
         """
-        return bound + 1 - size
+        return max_length + 1 - n_continuation
 
-    def tokens(
-        self, encode: Encoder, heads: Sequence[str], texts: Sequence[Sequence[str]], *, bare: bool
+    def tokenize(
+        self,
+        encode: Encoder,
+        prompts: Sequence[str],
+        continuations: Sequence[Sequence[str]],
+        *,
+        bare: bool,
     ) -> TokenizedTexts:
-        """Yield the tokens of each text, and of each of its continuations.
+        """Yield the tokens of each prompt, and of each of its continuations.
 
-        A text and its continuation are tokenized together. The tokens after as many as the text has
-        when it is tokenized separately are those of the continuation. Special tokens at the end of
-        a text ([SEP] or </s>) are left out.
+        A prompt and a continuation are tokenized together. If the prompt has n tokens, those of
+        the continuation begin at index n of the joined text. Special tokens at the end of a text
+        ([SEP] or </s>) are left out.
 
         Args:
             encode: Tokenizes texts.
-            heads: N texts. An empty one is the start token.
-            texts: N lists of continuations, exactly as they follow.
-            bare: Whether the texts contain all of their special tokens, as those of a chat
-                template.
+            prompts: N prompts. An empty one is replaced by the start token.
+            continuations: N lists of continuations, each with the space that separates it from its
+                prompt, such as " yes".
+            bare: Whether the prompts already contain their special tokens, as those of a chat
+                template do.
 
         Yields:
-            The tokens of a text, and a list of the tokens of its continuations.
+            The tokens of a prompt, and a list of the tokens of its continuations.
         """
-        tokenize = encode.bare if bare else encode
-        head_rows = tokenize(heads)
-        # The continuations of an empty text are tokenized without special tokens: it changes no
-        # tokens of what follows it.
+        tokenize = encode.without_special_tokens if bare else encode
+        prompt_rows = tokenize(prompts)
+        # All texts are tokenized at once, because a fast tokenizer divides them among threads. The
+        # rows of tokens are distributed again in the same order.
         joined_texts: list[str] = []
         separate_texts: list[str] = []
-        for head, continuations in zip(heads, texts, strict=True):
-            if head:
-                joined_texts += [head + text for text in continuations]
+        for prompt, item_continuations in zip(prompts, continuations, strict=True):
+            if prompt:
+                joined_texts += [prompt + text for text in item_continuations]
             else:
-                separate_texts += continuations
-        # All at once, because a fast tokenizer divides many texts among threads. The rows are
-        # handed out again in the same order.
+                # After an empty prompt, a continuation is tokenized separately.
+                separate_texts += item_continuations
         joined_rows = iter(tokenize(joined_texts))
-        separate_rows = iter(encode.bare(separate_texts))
+        separate_rows = iter(encode.without_special_tokens(separate_texts))
 
-        for head, head_tokens, continuations in zip(heads, head_rows, texts, strict=True):
-            n_choices = len(continuations)
-            if not head:
-                # A continuation that itself begins with the start token does not repeat it.
+        for prompt, prompt_tokens, item_continuations in zip(
+            prompts, prompt_rows, continuations, strict=True
+        ):
+            n_choices = len(item_continuations)
+            if not prompt:
+                # A continuation that itself begins with the start token must not repeat it.
                 rows = list(itertools.islice(separate_rows, n_choices))
                 yield encode.start, [_drop_start(encode, row) for row in rows]
                 continue
+            n_prompt = len(prompt_tokens)
             choices = []
             rows = list(itertools.islice(joined_rows, n_choices))
-            for text, row in zip(continuations, rows, strict=True):
-                choice = row[len(head_tokens) :]
-                # A prompt with all of its special tokens must be read as it is. If its end merges
-                # with the beginning of the continuation, that is tokenized separately.
-                if bare and row[: len(head_tokens)] != head_tokens:
-                    choice = encode.bare([text])[0]
+            for text, row in zip(item_continuations, rows, strict=True):
+                choice = row[n_prompt:]
+                # A rendered chat template must be read unchanged. If tokenizing merges its end with
+                # the beginning of the continuation, the continuation is tokenized separately.
+                if bare and row[:n_prompt] != prompt_tokens:
+                    choice = encode.without_special_tokens([text])[0]
                 choices.append(choice)
-            yield head_tokens or encode.start, choices
+            yield prompt_tokens or encode.start, choices
 
-    def score(self, items: Sequence[Tokens], way: str) -> WaitForScores:
+    def score(self, items: Sequence[TokenizedItem], strategy: str) -> WaitForScores:
         """Start to compute the log-likelihood of each continuation of each item."""
-        return likelihoods(self.model, items, way)
+        return likelihoods(self.model, items, strategy)
 
-    def answers(self, items: Sequence[Tokens], way: str) -> Answers:
-        """Return the log-likelihoods of the tokens of each choice of some trial items.
+    def score_trial_items(self, items: Sequence[TokenizedItem], strategy: str) -> Outputs:
+        """Return the log-likelihood of each token of each choice of some trial items.
 
         Args:
             items: The items.
-            way: One of `WAYS`.
+            strategy: Name of a batching strategy, one of `STRATEGIES`.
 
         Returns:
             (T,) log-likelihoods per choice, one choice after another.
 
         Raises:
-            RefusalError: If the model reads the tokens that it is to predict, which only the way
-                `ONE_BY_ONE` finds.
+            RefusalError: If the model is not causal: its score of a token depends on later tokens.
+                This is only checked by the strategy `ONE_BY_ONE`.
         """
-        # This also finds models that read ahead.
-        if way == ONE_BY_ONE:
+        # The function also checks that the model is causal.
+        if strategy == ONE_BY_ONE:
             return score_one_by_one(self.model, items, self.name)
-        return token_likelihoods(self.model, items, way)()
+        return token_likelihoods(self.model, items, strategy)()
 
     def try_out(self) -> None:
-        """Try the model on a few short sequences.
+        """Run a trial of the model on a few short sequences.
 
         Raises:
-            ValueError: If it cannot be asked.
+            ValueError: If the model cannot score texts, with the reason.
         """
-        find_likelihood_way(self, longest=SHORTEST)
+        find_likelihood_strategy(self, longest=SHORTEST)
 
 
 def _drop_start(encode: Encoder, row: list[int]) -> list[int]:

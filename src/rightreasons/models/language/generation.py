@@ -1,8 +1,8 @@
 """Tokens that a language model in this process generates, in batches of left-padded prompts.
 
-`generate_tokens` is the entry point. Its answers depend on the seed and the name of each answer
-alone: tokens are sampled by noise that every device computes alike (`gumbel_noise`), and a trial
-finds whether padding changes what a model writes (`find_generation_way`).
+`generate_tokens` is the entry point. Its answers depend only on the seed and the name of each
+answer: tokens are sampled by noise that is the same on every device (`gumbel_noise`), and a trial
+finds whether padding changes the answers of a model (`find_generation_strategy`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ from rightreasons.core.errors import get_first_line
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.batching import (
     get_free_memory,
-    length_batches,
+    get_text_config,
+    get_vocabulary_size,
+    make_length_batches,
     send_array,
-    text_config,
-    vocabulary_size,
 )
 from rightreasons.models.language.continuations import LanguageModel
 from rightreasons.models.protocol import Generation
-from rightreasons.models.trial import ONE_BY_ONE, TRIALS, Way, find_fastest_way, ordinary_tokens
+from rightreasons.models.trial import (
+    ONE_BY_ONE,
+    TRIALS,
+    BatchingStrategy,
+    find_fastest_strategy,
+    list_ordinary_tokens,
+)
 
 # Tokens that a trial generates.
 _N_TRIED_TOKENS = 2
@@ -45,32 +51,33 @@ _SECOND_FACTOR = 0x94D049BB133111EB - (1 << 64)
 
 
 def make_generation_batches(
-    model: Any, way: Way, lengths: NDArray[np.int64]
+    model: Any, strategy: BatchingStrategy, lengths: NDArray[np.int64]
 ) -> list[NDArray[np.int64]]:
-    """Cut answers into batches of similar length that fit in the memory of the device.
+    """Divide answers into batches of similar length that fit in the memory of the device.
 
-    A step reads all weights for a single token per answer, so that a GPU should hold as many
-    answers as it can. A batch that does not fit after all is halved by `run_model`.
+    Each generated token takes a pass that reads all weights, whatever the number of answers in the
+    batch. A batch is therefore as large as the memory of a GPU allows. One that does not fit after
+    all is halved by `run_model`.
 
     Args:
         model: The language model.
-        way: How prompts are batched, from `find_generation_way`.
-        lengths: (N,) tokens of each prompt and its answer.
+        strategy: How prompts are batched, from `find_generation_strategy`.
+        lengths: (N,) number of tokens of each prompt and its answer.
 
     Returns:
-        Arrays of positions.
+        Arrays of indices of answers, which cover 0..N-1.
     """
     n_answers = _MAX_CPU_ANSWERS
     n_tokens = _MAX_CPU_TOKENS
     if model.device.type == "cuda":
-        n_answers, n_tokens = _get_gpu_limits(model)
-    if way.name == ONE_BY_ONE:
+        n_answers, n_tokens = _estimate_gpu_limits(model)
+    if strategy.name == ONE_BY_ONE:
         n_answers = 1
-    return length_batches(lengths, batch_size=n_answers, max_tokens=n_tokens)
+    return make_length_batches(lengths, batch_size=n_answers, max_tokens=n_tokens)
 
 
-def _get_gpu_limits(model: Any) -> tuple[int, int]:
-    """Return the largest batch of generated answers that fits in the free memory of a GPU.
+def _estimate_gpu_limits(model: Any) -> tuple[int, int]:
+    """Estimate the largest batch of generated answers that fits in the free memory of a GPU.
 
     Args:
         model: The language model.
@@ -78,87 +85,101 @@ def _get_gpu_limits(model: Any) -> tuple[int, int]:
     Returns:
         The maximum number of answers, and the maximum number of tokens of all prompts and answers.
     """
-    config = text_config(model)
+    config = get_text_config(model)
     width = getattr(config, "hidden_size", 1024)
     n_layers = getattr(config, "num_hidden_layers", 24)
     n_heads = getattr(config, "num_attention_heads", None) or 1
     n_key_heads = getattr(config, "num_key_value_heads", None) or n_heads
     head_width = getattr(config, "head_dim", None) or width // n_heads
     inner_width = getattr(config, "intermediate_size", None) or 4 * width
-    # All layers keep keys and values of each token; a single one computes at a time.
+    # All layers cache keys and values of each token, but only one layer computes at a time.
     n_cached = 2 * n_layers * n_key_heads * head_width
     n_computed = 8 * width + 3 * inner_width
-    token_bytes = (n_cached + n_computed) * model.dtype.itemsize
-    logits_bytes = (vocabulary_size(model) or 1) * _BYTES_PER_LOGIT
-    # Half of the memory for tokens, a quarter for logits, and the rest for what is not counted.
+    bytes_per_token = (n_cached + n_computed) * model.dtype.itemsize
+    # Each answer has one row of logits, of its next token.
+    bytes_per_answer = (get_vocabulary_size(model) or 1) * _BYTES_PER_LOGIT
+    # Half of the memory is for tokens, a quarter for logits, and the rest is a reserve.
     free_bytes = get_free_memory(model.device)
-    n_tokens = free_bytes // 2 // token_bytes
-    n_answers = free_bytes // 4 // logits_bytes
+    n_tokens = free_bytes // 2 // bytes_per_token
+    n_answers = free_bytes // 4 // bytes_per_answer
     n_answers = min(n_answers, _MAX_GPU_ANSWERS)
     return max(1, n_answers), max(1, n_tokens)
 
 
-def find_generation_way(scorer: LanguageModel, longest: int, bound: int) -> Way:
-    """Return how prompts are batched: padded on the left if a trial finds that exact.
+def find_generation_strategy(
+    scorer: LanguageModel, longest: int, max_prompt_length: int
+) -> BatchingStrategy:
+    """Find whether prompts can be padded on the left without changing what a model writes.
 
-    The trial compares the log-probabilities of the first generated tokens after a few random
-    prompts, which are padded to one length or read one by one.
+    A trial compares the log-probabilities of the first generated tokens after a few random prompts,
+    which are padded to one length or read one by one.
 
     Args:
         scorer: The language model.
-        longest: Tokens of the longest prompt.
-        bound: Maximum tokens of a prompt that the model reads before an answer.
+        longest: Number of tokens of the longest prompt of the data.
+        max_prompt_length: Maximum number of tokens of a prompt before an answer.
+
+    Returns:
+        The strategy "left padding" if padding changes nothing, and "one by one" otherwise.
     """
 
-    def try_ways(reach: int) -> Way:
-        reach = max(1, min(reach, bound))
-        prompts = _make_trial_prompts(scorer, reach)
-        return find_fastest_way(
+    def run_trial(n_tokens: int) -> BatchingStrategy:
+        n_tokens = max(1, min(n_tokens, max_prompt_length))
+        prompts = _make_trial_prompts(scorer, n_tokens)
+        return find_fastest_strategy(
             scorer.model,
             scorer.name,
-            lambda: [_get_first_scores(scorer, [prompt])[0] for prompt in prompts],
-            {"left padding": lambda: _get_first_scores(scorer, prompts)},
-            longest=reach,
-            repeat=lambda: _get_first_scores(scorer, prompts[:1]),
+            lambda: [_generate_log_probabilities(scorer, [prompt])[0] for prompt in prompts],
+            {"left padding": lambda: _generate_log_probabilities(scorer, prompts)},
+            longest=n_tokens,
+            repeat=lambda: _generate_log_probabilities(scorer, prompts[:1]),
         )
 
-    # A trial with prompts of up to `reach` tokens is stored, and serves shorter prompts too.
-    reach = min(longest, bound)
-    return TRIALS.way(scorer.model, "generated answers", reach, try_ways, scorer.tokenizer)
+    return TRIALS.get_strategy(
+        scorer.model,
+        "generated answers",
+        min(longest, max_prompt_length),
+        run_trial,
+        scorer.tokenizer,
+    )
 
 
-def _make_trial_prompts(scorer: LanguageModel, reach: int) -> list[list[int]]:
-    """Return prompts of random words of several lengths, the longest first.
+def _make_trial_prompts(scorer: LanguageModel, longest: int) -> list[list[int]]:
+    """Make prompts of random words, of several lengths down to a single token.
 
-    Padded to the longest, they have padding of many lengths, up to nearly the whole row.
+    In a batch, the short prompts get much padding, and the longest none.
 
     Args:
-        scorer: The language model, of whose vocabulary the words are.
-        reach: Tokens of the longest prompt, at least 1.
+        scorer: The language model, whose vocabulary the words are from.
+        longest: Number of tokens of the longest prompt, at least 1.
+
+    Returns:
+        The prompts as token ids, the longest first.
     """
     rng = np.random.default_rng(0)
-    words = ordinary_tokens(scorer.model, scorer.tokenizer)
-    sizes = {reach, reach // 2, reach // 3, min(3, reach), 1} - {0}
+    words = list_ordinary_tokens(scorer.model, scorer.tokenizer)
+    # Fractions of a small length may be equal, or 0.
+    lengths = {longest, longest // 2, longest // 3, min(3, longest), 1} - {0}
     prompts = []
-    for size in sorted(sizes, reverse=True):
-        prompts.append(rng.choice(words, size).tolist())
+    for length in sorted(lengths, reverse=True):
+        prompts.append(rng.choice(words, length).tolist())
     return prompts
 
 
-def _get_first_scores(
+def _generate_log_probabilities(
     scorer: LanguageModel, prompts: Sequence[list[int]]
 ) -> list[NDArray[np.float64]]:
-    """Generate a few tokens after each prompt, and return the log-probabilities of each step.
+    """Generate a few tokens after each prompt, and return the log-probabilities at each step.
 
     Args:
         scorer: The language model.
-        prompts: Prompts as tokens, which are padded on the left.
+        prompts: Prompts as token ids, which are padded on the left.
 
     Returns:
         An array (_N_TRIED_TOKENS, V) for each prompt, with V the size of the vocabulary.
     """
     with _use_plain_settings(scorer, _N_TRIED_TOKENS) as settings:
-        # Without an end token all prompts have as many steps.
+        # Without an end token, all prompts have the same number of steps.
         settings.eos_token_id = None
         settings.output_logits = True
         settings.return_dict_in_generate = True
@@ -180,9 +201,9 @@ def generate_tokens(
 
     Args:
         scorer: The language model.
-        prompts: n prompts as tokens.
-        options: How answers are generated.
-        keys: n keys of the noise of each answer, from `get_noise_key`.
+        prompts: n prompts as token ids.
+        options: Temperature, `top_p`, maximum number of new tokens and stop texts.
+        keys: n keys of the random noise of each answer, from `get_noise_key`.
 
     Returns:
         n arrays of the new tokens, including the one that ends an answer, as floats.
@@ -191,8 +212,9 @@ def generate_tokens(
         ValueError: If the model fails.
     """
     inputs = _pad_left(scorer, prompts)
-    # The decoder of an encoder-decoder starts anew, with its own token.
-    n_before = 1 if scorer.opening else inputs["input_ids"].shape[1]
+    # The output of a causal model repeats the prompt. The decoder of an encoder-decoder begins with
+    # a single start token.
+    n_before = 1 if scorer.start_settings else inputs["input_ids"].shape[1]
     processors = transformers.LogitsProcessorList()
     if options.temperature > 0:
         processors.append(Sampler(keys, options.temperature, options.top_p))
@@ -219,10 +241,10 @@ def generate_tokens(
 def _cut_after_end(
     table: NDArray[np.int64], end_tokens: Sequence[int]
 ) -> list[NDArray[np.float64]]:
-    """Cut each generated answer after its first end token, which padding follows.
+    """Cut each generated answer after its first end token, which removes the padding after it.
 
     Args:
-        table: (n, T) tokens of the answers.
+        table: (n, T) token ids of the answers.
         end_tokens: Token ids that end an answer.
 
     Returns:
@@ -238,46 +260,61 @@ def _cut_after_end(
 
 
 class Sampler(transformers.LogitsProcessor):  # type: ignore[misc]
-    """Samples tokens: the largest sum of log-probability and Gumbel noise is a sample.
+    """Samples tokens: adds Gumbel noise to log-probabilities, so that the largest sum is a sample.
 
     Args:
-        keys: n keys, one per answer, which decide its noise.
-        temperature: Divisor of the logits.
-        top_p: Share of the probability that the likeliest tokens have which are sampled from.
+        keys: n integers, one per answer, that determine the noise of the answer.
+        temperature: Number that the logits are divided by.
+        top_p: Probability mass of the likeliest tokens that are sampled from.
     """
 
     def __init__(self, keys: Sequence[int], temperature: float, top_p: float) -> None:
+        """Store the keys and the temperature, and make a filter if `top_p` is below 1.
+
+        Args:
+            keys: n integers, one per answer, that determine its noise.
+            temperature: Number that the logits are divided by.
+            top_p: Probability mass of the likeliest tokens that are sampled from.
+        """
         self._keys = torch.tensor(keys, dtype=torch.int64)
         self._temperature = temperature
-        self._warp = None
-        # The warper sorts the vocabulary, for nothing if all tokens are sampled from.
+        self._top_p_filter = None
+        # The filter sorts the vocabulary, which is useless if all tokens are sampled from.
         if top_p < 1:
-            self._warp = transformers.TopPLogitsWarper(top_p)
+            self._top_p_filter = transformers.TopPLogitsWarper(top_p)
         self._step = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return (n, V) scores of the next tokens, of which the largest is the sample."""
-        # The keys are copied to the device at the first step, and nothing is copied at later ones.
+        """Return scores of the next tokens whose largest is a random sample.
+
+        Args:
+            input_ids: (n, T) tokens so far.
+            scores: (n, V) logits of the next tokens.
+
+        Returns:
+            (n, V) float64.
+        """
+        # Only the first step copies the keys to the device.
         self._keys = self._keys.to(scores.device)
         noise = gumbel_noise(self._keys, self._step, scores.shape[1])
         self._step += 1
         scaled = scores.double() / self._temperature
-        if self._warp is not None:
-            scaled = self._warp(input_ids, scaled)
+        if self._top_p_filter is not None:
+            scaled = self._top_p_filter(input_ids, scaled)
         return scaled + noise
 
 
 def get_noise_key(seed: int, name: str) -> int:
-    """Return the key of the noise of an answer, which depends on the seed and its name alone."""
+    """Return the key of the noise of an answer, which depends only on the seed and its name."""
     return int(item_rng(seed, name).integers(1 << 63))
 
 
 def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
-    """Return Gumbel noise that depends on its key, the step and its column alone.
+    """Return Gumbel noise that is determined by a key, a step and a column.
 
-    Each number is the finalizer of SplitMix64 (Steele, Lea & Flood 2014, "Fast Splittable
-    Pseudorandom Number Generators", OOPSLA) of its own counter. No state is kept, nothing is copied
-    from the CPU, and every device gives the same integers.
+    Each number is computed from a separate counter by the finalizer of SplitMix64 (Steele, Lea &
+    Flood 2014, "Fast Splittable Pseudorandom Number Generators", OOPSLA). There is no state,
+    nothing is copied from the CPU, and every device computes the same integers.
 
     Args:
         keys: (n,) int64 keys.
@@ -292,8 +329,8 @@ def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
     counters = torch.arange(start, start + size, device=keys.device)
     seeds = _mix(keys)[:, None]
     state = _mix(seeds + counters * _GOLDEN_GAMMA)
-    # 53 random bits are all that a double holds. The half keeps the number from being 0 or 1, whose
-    # logarithms are infinite.
+    # A double holds 53 random bits. Adding one half avoids 0 and 1, whose logarithms are infinite
+    # or zero.
     integers = _shift(state, 11).double()
     uniform = (integers + 0.5) * 2.0**-53
     # The negative logarithm of an exponential variate is a Gumbel variate.
@@ -304,7 +341,7 @@ def gumbel_noise(keys: torch.Tensor, step: int, size: int) -> torch.Tensor:
 def _mix(state: torch.Tensor) -> torch.Tensor:
     """Scramble 64-bit integers by the finalizer of SplitMix64.
 
-    Each bit of an integer changes about half of the bits of its result.
+    If one bit of an integer changes, about half of the bits of its result change.
     """
     state = state ^ _shift(state, 30)
     state = state * _FIRST_FACTOR
@@ -314,35 +351,48 @@ def _mix(state: torch.Tensor) -> torch.Tensor:
 
 
 def _shift(state: torch.Tensor, n_bits: int) -> torch.Tensor:
-    """Shift signed numbers to the right as unsigned ones, with zeros from the left."""
-    # The sign fills the bits on the left, which a mask of the others clears.
+    """Shift signed integers to the right as if they were unsigned, with zeros from the left."""
+    # A shift copies the sign to the left. The mask sets these bits to zero.
     mask = (1 << (64 - n_bits)) - 1
     return (state >> n_bits) & mask
 
 
 class StopTexts(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Ends an answer that contains one of some texts.
+    """Ends an answer as soon as it contains one of several stop texts.
 
     Args:
         tokenizer: Tokenizer of the model.
-        stop: The texts.
+        stop: The stop texts, such as "Question:".
         n_before: Number of tokens before each answer.
     """
 
     def __init__(self, tokenizer: Any, stop: Sequence[str], n_before: int) -> None:
+        """Compute how many of the last tokens have to be decoded at each step.
+
+        Args:
+            tokenizer: Tokenizer of the model.
+            stop: The stop texts.
+            n_before: Number of tokens before each answer.
+        """
         self._tokenizer = tokenizer
         self._stop = stop
         self._n_before = n_before
         # Earlier steps have checked all tokens but the last, so that only the end of an answer is
-        # decoded. A text has at most one token for each of its bytes. Eight more allow for special
-        # tokens, which are left out, and for the first decoded token, whose space may be missing.
+        # decoded. A text has at most one token per byte. Eight more allow for special tokens, which
+        # are left out, and for the first decoded token, whose space may be missing.
         n_bytes = max(len(text.encode("utf-8")) for text in stop)
-        self._window = n_bytes + 8
+        self._n_decoded = n_bytes + 8
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **options: Any) -> Any:
-        """Return (n,) whether each answer has ended."""
+        """Return whether each of n answers has ended, as a boolean tensor (n,).
+
+        Args:
+            input_ids: (n, T) tokens of the prompts and the answers so far.
+            scores: Not used.
+            **options: Not used.
+        """
         answers = input_ids[:, self._n_before :]
-        ends = answers[:, -self._window :]
+        ends = answers[:, -self._n_decoded :]
         texts = self._tokenizer.batch_decode(ends, skip_special_tokens=True)
         has_stopped = []
         for text in texts:
@@ -351,11 +401,11 @@ class StopTexts(transformers.StoppingCriteria):  # type: ignore[misc]
 
 
 def _pad_left(scorer: LanguageModel, prompts: Sequence[list[int]]) -> dict[str, torch.Tensor]:
-    """Pad prompts on the left, so that all end where their answers begin.
+    """Pad prompts on the left, so that all of them end in the last column.
 
     Args:
         scorer: The language model.
-        prompts: n prompts as tokens.
+        prompts: n prompts as token ids.
 
     Returns:
         `input_ids` and `attention_mask`, (n, longest) int64 each, on the device of the model.
@@ -375,7 +425,7 @@ def _pad_left(scorer: LanguageModel, prompts: Sequence[list[int]]) -> dict[str, 
 
 
 def _get_padding_token(scorer: LanguageModel) -> int:
-    """Return a token that pads prompts, whose mask hides it."""
+    """Return a token for padding: that of the tokenizer, or else an end token, or else 0."""
     for token in (scorer.tokenizer.pad_token_id, *list_end_tokens(scorer)):
         if token is not None:
             return int(token)
@@ -383,8 +433,9 @@ def _get_padding_token(scorer: LanguageModel) -> int:
 
 
 def list_end_tokens(scorer: LanguageModel) -> list[int]:
-    """Return the tokens that end an answer: the model's and the tokenizer's."""
+    """Return the ids of the tokens that end an answer, according to the model or its tokenizer."""
     settings = getattr(scorer.model, "generation_config", None)
+    # A model has no end token, one, or a list of several.
     model_tokens = getattr(settings, "eos_token_id", None)
     if not isinstance(model_tokens, list):
         model_tokens = [model_tokens]
@@ -394,13 +445,13 @@ def list_end_tokens(scorer: LanguageModel) -> list[int]:
 
 @contextmanager
 def _use_plain_settings(scorer: LanguageModel, max_new_tokens: int) -> Iterator[Any]:
-    """Yield settings of greedy generation, while the model's own settings are replaced by defaults.
+    """Yield settings of greedy generation, and hide the settings of the model during the block.
 
-    transformers fills the gaps of given settings by those of the model, such as penalties.
+    transformers would add settings of the model, such as penalties, to the given ones.
 
     Args:
         scorer: The language model.
-        max_new_tokens: Maximum tokens per answer.
+        max_new_tokens: Maximum number of tokens per answer.
     """
     model = scorer.model
     settings = transformers.GenerationConfig(
@@ -408,7 +459,7 @@ def _use_plain_settings(scorer: LanguageModel, max_new_tokens: int) -> Iterator[
         do_sample=False,
         eos_token_id=list_end_tokens(scorer) or None,
         pad_token_id=_get_padding_token(scorer),
-        **scorer.opening,
+        **scorer.start_settings,
     )
     model_settings = model.generation_config
     model.generation_config = transformers.GenerationConfig()

@@ -1,8 +1,8 @@
-"""The log-likelihood of choices after their prompts, in each way of batching of a causal model.
+"""The log-likelihood of choices after their prompts, by a causal language model in batches.
 
-`likelihoods` and `token_likelihoods` read the items of one batch, as rows of `token_rows`.
-`score_one_by_one` reads each choice by itself, which the ways are compared with in a trial. Which
-way is taken for the items of a data set is decided in `likelihood_runs`.
+`likelihoods` and `token_likelihoods` score the items of one batch, as rows of `token_rows`, by one
+of the batching strategies. `score_one_by_one` scores each choice separately, for comparison in a
+trial. `likelihood_runs` chooses the strategy for the items of a dataset.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import read_later, send_array
-from rightreasons.models.language.continuations import Tokens, WaitForScores
+from rightreasons.models.language.continuations import TokenizedItem, WaitForScores
 from rightreasons.models.language.token_rows import Row, make_inputs, make_row, make_rows, pack_rows
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
-    Answers,
+    Outputs,
     RefusalError,
-    tolerance,
+    get_tolerance,
 )
 
 SHARED = "shared prefix"
 PADDED = "right padding"
 
-WAYS = (SHARED, PADDED, EQUAL_LENGTHS, ONE_BY_ONE)
-"""The ways of batching, the fastest first."""
+STRATEGIES = (SHARED, PADDED, EQUAL_LENGTHS, ONE_BY_ONE)
+"""Names of the batching strategies of causal language models, the fastest first."""
 
 # Targets whose logits are copied to floats at once: the table of all logits is in memory already.
 _N_TARGETS = 512
 
 
-def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
+def likelihoods(model: Any, items: Sequence[TokenizedItem], strategy: str) -> WaitForScores:
     """Start to compute the log-likelihood of each choice of each item, in nats.
 
     Args:
         model: A causal language model.
         items: The items.
-        way: One of `WAYS`.
+        strategy: Name of a batching strategy, one of `STRATEGIES`.
 
     Returns:
         A function that waits for (C,) log-likelihoods per item.
     """
-    wait = token_likelihoods(model, items, way)
+    wait = token_likelihoods(model, items, strategy)
 
     def sum_tokens() -> list[NDArray[np.float64]]:
         # One row of token log-likelihoods per choice, one item after another.
@@ -65,13 +65,13 @@ def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
     return sum_tokens
 
 
-def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForScores:
+def token_likelihoods(model: Any, items: Sequence[TokenizedItem], strategy: str) -> WaitForScores:
     """Start to compute the log-likelihood of each token of each choice, in nats.
 
     Args:
         model: A causal language model.
         items: The items.
-        way: One of `WAYS`.
+        strategy: Name of a batching strategy, one of `STRATEGIES`.
 
     Returns:
         A function that waits for (T,) log-likelihoods per choice, one choice after another.
@@ -79,17 +79,17 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForS
     rows: list[Row] = []
     n_choices = 0
     for item in items:
-        rows += make_rows(item, n_choices, shared=way == SHARED)
+        rows += make_rows(item, n_choices, shared=strategy == SHARED)
         n_choices += len(item.choices)
     scores = []
     owners = []
-    for group in _group_rows(rows, way):
+    for group in _group_rows(rows, strategy):
         scores.append(_read_rows(model, group))
         for row in group:
             owners.append(row.owners)
 
-    # The number of the choice that each score belongs to. Rows may hold choices in any order, but
-    # the tokens of a choice are in theirs, which a stable sort keeps.
+    # Number of the choice that each score belongs to. The choices may be in any order, but the
+    # tokens of a choice are in theirs, which a stable sort preserves.
     choice_by_score = np.concatenate(owners)
     order = np.argsort(choice_by_score, kind="stable")
     n_tokens_by_choice = np.bincount(choice_by_score)
@@ -97,19 +97,20 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> WaitForS
     return read_later(lambda values: np.split(values[order], ends), torch.cat(scores))
 
 
-def _group_rows(rows: Sequence[Row], way: str) -> list[list[Row]]:
-    """Divide rows into those of each pass of the model.
+def _group_rows(rows: Sequence[Row], strategy: str) -> list[list[Row]]:
+    """Divide rows of tokens into groups that share a pass of the model.
 
     Args:
         rows: Rows of all items.
-        way: `SHARED` packs them into a few long rows, `PADDED` pads all to the longest one,
-            `EQUAL_LENGTHS` makes a pass for each length, and `ONE_BY_ONE` a pass for each row.
+        strategy: `SHARED` packs the rows into a few long ones for a single pass, `PADDED` pads all
+            rows to the longest one, `EQUAL_LENGTHS` makes a pass for each length, and `ONE_BY_ONE`
+            a pass for each row.
     """
-    if way == SHARED:
+    if strategy == SHARED:
         return [pack_rows(rows)]
-    if way == PADDED:
+    if strategy == PADDED:
         return [list(rows)]
-    if way == ONE_BY_ONE:
+    if strategy == ONE_BY_ONE:
         return [[row] for row in rows]
     rows_by_length: dict[int, list[Row]] = {}
     for row in sorted(rows, key=len):
@@ -118,11 +119,11 @@ def _group_rows(rows: Sequence[Row], way: str) -> list[list[Row]]:
 
 
 def _read_rows(model: Any, rows: Sequence[Row]) -> torch.Tensor:
-    """Read rows in one pass of the model, padded on the right.
+    """Compute the log-likelihoods of the target tokens of rows in one pass of the model.
 
     Args:
         model: A causal language model.
-        rows: The rows, with W targets in all.
+        rows: The rows, with W target tokens in all. They are padded on the right.
 
     Returns:
         (W,) log-likelihoods of the targets, one row after another.
@@ -133,11 +134,11 @@ def _read_rows(model: Any, rows: Sequence[Row]) -> torch.Tensor:
     parameters = inspect.signature(model.forward).parameters
     if "use_cache" in parameters:
         inputs["use_cache"] = False
-    # The columns of which the model returns logits, sorted.
+    # The columns for which the model returns logits, sorted.
     columns = np.arange(n_columns)
     if "logits_to_keep" in parameters:
-        # Logits take most of the memory, and many columns, such as those inside prompts, predict no
-        # target.
+        # Logits take most of the memory, and are not needed in the middle of a prompt, for example,
+        # which predicts no target.
         columns = np.unique(target_columns)
         inputs["logits_to_keep"] = send_array(columns, model.device)
     logits = compute_logits(model, inputs)
@@ -148,7 +149,7 @@ def _read_rows(model: Any, rows: Sequence[Row]) -> torch.Tensor:
     return _select_likelihoods(
         logits,
         row_index=np.repeat(np.arange(len(rows)), n_targets),
-        # Columns are unique and contain all of these, so that the search finds their positions.
+        # `columns` is sorted and contains every target column, so that the search finds its index.
         column_index=np.searchsorted(columns, target_columns),
         targets=np.concatenate([row.targets for row in rows]),
     )
@@ -183,23 +184,23 @@ def _select_likelihoods(
         if scores.dtype != torch.float64:
             scores = scores.float()
         target_scores = scores.gather(1, tokens[:, None])[:, 0]
-        # The log-softmax of the target alone, without a table of all tokens.
+        # The log-softmax of only the target, without a table of all tokens.
         values.append(target_scores - scores.logsumexp(dim=1))
     return torch.cat(values).double()
 
 
 def compute_logits(model: Any, inputs: Mapping[str, Any], name: str = "the model") -> torch.Tensor:
-    """Return the logits of the tokens that a model reads, (n, T, V).
+    """Run a language model, and return the (n, T, V) logits of the tokens that it reads.
 
-    Logits of tokens that the model puts before them, as prompt tuning does, are left out.
+    Logits of virtual tokens before the text, which prompt tuning inserts, are left out.
 
     Args:
         model: The model.
-        inputs: Its inputs.
+        inputs: Its arguments, with `input_ids` of shape (n, T).
         name: Name of the model, for errors.
 
     Raises:
-        RefusalError: If the model returns no logits of each token.
+        RefusalError: If the model returns no logits for every token.
     """
     outputs = model(**inputs)
     logits = getattr(outputs, "logits", None)
@@ -221,8 +222,8 @@ class _Reading:
     logits: torch.Tensor
 
 
-def score_one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
-    """Score choices one by one by plain calls, and check that no logits depend on later tokens.
+def score_one_by_one(model: Any, items: Sequence[TokenizedItem], name: str) -> Outputs:
+    """Score choices in a separate pass each, and check that the model is causal.
 
     Args:
         model: A causal language model.
@@ -233,15 +234,15 @@ def score_one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
         (T,) log-likelihoods per choice, one choice after another.
 
     Raises:
-        RefusalError: If logits depend on later tokens, or the model gives none.
+        RefusalError: If logits depend on later tokens, or the model returns no logits.
     """
-    answers: list[NDArray[np.float64]] = []
+    outputs: list[NDArray[np.float64]] = []
     for item in items:
         previous: _Reading | None = None
         for choice in item.choices:
             row = make_row(item.prompt, [choice], owners=[0])
             reading = _Reading(row.tokens, _compute_plain_logits(model, row.tokens, name))
-            # Two choices of an item differ only after the prompt, and so may their logits.
+            # The logits after the prompt may differ between two choices, but not those before it.
             if previous is not None:
                 _check_causal(model, previous, reading, name)
             previous = reading
@@ -250,34 +251,36 @@ def score_one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
             scores = reading.logits[columns]
             logs = scores.double().log_softmax(-1)
             target_logs = logs.gather(1, targets[:, None])[:, 0]
-            answers.append(target_logs.cpu().numpy())
-    return answers
+            outputs.append(target_logs.cpu().numpy())
+    return outputs
 
 
 def _check_causal(model: Any, left: _Reading, right: _Reading, name: str) -> None:
-    """Check that two sequences have the same logits up to where they differ.
+    """Check that a model has the same logits for two sequences up to the token where they differ.
 
     Args:
         model: The model.
         left: A sequence with its logits.
-        right: A sequence that begins with the same tokens.
+        right: Another sequence that begins with the same tokens.
         name: Name of the model, for errors.
 
     Raises:
         RefusalError: If the logits differ before the tokens do, because the model reads ahead or
-            gives random logits.
+            its logits are random.
     """
     shorter = min(len(left.tokens), len(right.tokens))
     is_equal = left.tokens[:shorter] == right.tokens[:shorter]
     # True up to the first token that differs.
     is_common = np.logical_and.accumulate(is_equal)
     n_common = int(is_common.sum())
-    max_difference = 10 * tolerance(model, float(left.logits.abs().max()))
+    # More than the usual tolerance, because sequences of different lengths may round differently.
+    max_difference = 10 * get_tolerance(model, float(left.logits.abs().max()))
     difference = _measure_difference(left.logits[:n_common], right.logits[:n_common])
-    # A difference of NaN passes here: it is refused later, with its cause.
-    if not difference > max_difference:
+    is_too_large = difference > max_difference
+    # A difference of NaN is not too large. A later check refuses it with its cause.
+    if not is_too_large:
         return
-    # A model with random logits is refused as such: reading it again gives others, too.
+    # Random logits differ even if the same tokens are read again.
     repeated = _compute_plain_logits(model, left.tokens, name)
     difference_again = _measure_difference(left.logits, repeated)
     if difference_again > max_difference:
@@ -297,7 +300,7 @@ def _measure_difference(left: torch.Tensor, right: torch.Tensor) -> float:
 
 
 def _compute_plain_logits(model: Any, tokens: NDArray[np.int64], name: str) -> torch.Tensor:
-    """Return the (T, V) logits of a sequence that is read by itself."""
+    """Return the (T, V) logits of one sequence of tokens, in a separate pass without padding."""
     inputs: dict[str, Any] = {"input_ids": send_array(tokens[None], model.device)}
     if "use_cache" in inspect.signature(model.forward).parameters:
         # Nothing is read after it, and the cache of some models fails at some lengths.

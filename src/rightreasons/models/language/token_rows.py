@@ -1,9 +1,10 @@
-"""Rows of tokens that a causal language model reads, with the tokens whose likelihood is read off.
+"""Rows of tokens that a causal language model reads, and the tokens whose likelihood it returns.
 
 `make_rows` turns a prompt with its choices into one row, in which an attention mask lets each
 choice see only the prompt and itself, or into a row per choice. `pack_rows` joins rows of several
-items into long ones, so that little is padded. `make_inputs` returns their tensors. A row holds no
-last token of a choice, which nothing follows: choices of one token need only the prompt.
+items into long ones, which need little padding. `make_inputs` returns their tensors. A row does not
+have the last token of a choice, because no further token is predicted from it. For choices of one
+token, the row is only the prompt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.models.batching import send_array
-from rightreasons.models.language.continuations import Tokens
+from rightreasons.models.language.continuations import TokenizedItem
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -31,20 +32,20 @@ Longer rows cost more attention, and shorter ones use a processor less well.
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One sequence that a model reads.
+    """One sequence of tokens that a model reads: prompts, each with its choices.
 
-    A row holds prompts, each with its choices as a tree: a beginning that choices have in common is
-    read once. A segment is a prompt, or what a choice adds to the tree.
+    A beginning that several choices have in common is in the row once. A segment is a prompt, or
+    the tokens of a choice that no earlier choice has at the same point.
 
     Attributes:
         tokens: (T,) token ids.
-        positions: (T,) position of each token in its prompt with its choice.
-        segments: (T,) segment of each token.
-        limits: (S, S) position below which tokens of one segment (row) see those of another
+        positions: (T,) position of each token in the text of its prompt and its choice.
+        segments: (T,) segment of each token, below S.
+        limits: (S, S) position below which tokens of one segment (row) see tokens of another
             (column).
-        columns: (W,) column of the logits of each target.
-        targets: (W,) token ids whose log-likelihood is read.
-        owners: (W,) choice that each target belongs to.
+        columns: (W,) column of the row whose logits predict each target.
+        targets: (W,) ids of all tokens of the choices, whose log-likelihoods are computed.
+        owners: (W,) number of the choice that each target belongs to.
         is_path: Whether each token sees all tokens before it, so that no mask is needed.
     """
 
@@ -61,51 +62,53 @@ class Row:
         return len(self.tokens)
 
 
-def count_shared_tokens(item: Tokens) -> int:
-    """Return the number of tokens of a row that holds a prompt with a tree of its choices.
+def count_shared_tokens(item: TokenizedItem) -> int:
+    """Return the number of tokens of a row that has a prompt and all of its choices.
 
-    Choices that begin with the same tokens share these, and the last token of a choice is not read.
+    Equal beginnings of choices are in the row once, and the last token of a choice is left out,
+    because it is predicted, but not read.
 
     Args:
         item: A prompt with its choices.
     """
-    # The nodes of the tree, by their parent and token; 0 is the end of the prompt.
+    # A tree of the choices, as (parent node, token) -> node. Node 0 is the end of the prompt.
     nodes: dict[tuple[int, int], int] = {}
     for choice in item.choices:
         node = 0
         read_tokens = choice[:-1]
         for token in read_tokens:
             new_node = len(nodes) + 1
-            # The existing node, if another choice has the same beginning.
+            # If another choice has the same beginning, its node is used.
             node = nodes.setdefault((node, token), new_node)
     return len(item.prompt) + len(nodes)
 
 
-def make_rows(item: Tokens, first_owner: int, *, shared: bool) -> Iterator[Row]:
-    """Yield one row of all choices of an item, or a row per choice.
+def make_rows(item: TokenizedItem, first_owner: int, *, shared: bool) -> Iterator[Row]:
+    """Yield one row of tokens with all choices of an item, or a row per choice.
 
-    Choices that differ only in their last token, which is not read, share a row in both cases.
+    In the second case, choices that differ in their last token only also share a row, because the
+    last token is predicted, but not read.
 
     Args:
-        item: The item.
-        first_owner: Number of its first choice among those of all items.
-        shared: Whether one row holds all choices.
+        item: A prompt with its choices.
+        first_owner: Number of the first choice of the item among the choices of all items.
+        shared: Whether one row has all choices.
     """
     if shared:
         owners = range(first_owner, first_owner + len(item.choices))
         yield make_row(item.prompt, item.choices, owners)
         return
-    # Tokens after the prompt that are read -> positions of the choices that begin with them.
-    positions_by_tokens = defaultdict(list)
-    for position, choice in enumerate(item.choices):
+    # Tokens that are read after the prompt -> indices of the choices that begin with them.
+    choices_by_read_tokens = defaultdict(list)
+    for choice_index, choice in enumerate(item.choices):
         read_tokens = tuple(choice[:-1])
-        positions_by_tokens[read_tokens].append(position)
-    for positions in positions_by_tokens.values():
+        choices_by_read_tokens[read_tokens].append(choice_index)
+    for choice_indices in choices_by_read_tokens.values():
         choices = []
         owners_of_row = []
-        for position in positions:
-            choices.append(item.choices[position])
-            owners_of_row.append(first_owner + position)
+        for choice_index in choice_indices:
+            choices.append(item.choices[choice_index])
+            owners_of_row.append(first_owner + choice_index)
         yield make_row(item.prompt, choices, owners_of_row)
 
 
@@ -114,16 +117,24 @@ def make_row(
     choices: Sequence[Sequence[int]],
     owners: Sequence[int],
 ) -> Row:
-    """Put a prompt and all of its choices into one row, in which equal beginnings are read once.
+    """Put a prompt and its choices into one row of tokens, in which equal beginnings are read once.
 
-    The prompt is segment 0. Segment k has the tokens that choice k adds to the tree of the choices
-    before it. `limits[k, m]` says up to which position choice k passes through segment m, so that a
-    token of segment k sees exactly the prompt and the beginning of its own choice.
+    The prompt is segment 0 of the row. Segment k has the tokens of choice k that no earlier choice
+    has at the same point. An attention mask is made from `limits`: a token of segment k sees those
+    tokens of segment m whose position is below `limits[k, m]`. These are exactly the prompt and the
+    beginning of its own choice.
 
     Args:
         prompt: Tokens of the prompt.
         choices: Tokens of each choice.
-        owners: Number of each choice among those of all items.
+        owners: Number of each choice among the choices of all items.
+
+    Example:
+        >>> row = make_row([1, 2], [[3, 4, 5], [3, 6, 7]], owners=[0, 1])
+        >>> row.tokens.tolist(), row.segments.tolist()
+        ([1, 2, 3, 4, 6], [0, 0, 1, 1, 2])
+        >>> row.targets.tolist(), row.columns.tolist()  # token 3 is predicted in column 1, twice
+        ([3, 4, 5, 3, 6, 7], [1, 2, 3, 1, 2, 4])
     """
     n_prompt = len(prompt)
     tokens = list(prompt)
@@ -134,7 +145,7 @@ def make_row(
     # All choices see the whole prompt.
     limits[:, 0] = n_prompt
     columns: list[int] = []
-    # (column of the token before, token) -> column of the token
+    # A tree of the choices, as (column of the previous token, token) -> column of the token.
     column_by_step: dict[tuple[int, int], int] = {}
     for segment, choice in enumerate(choices, start=1):
         # The first token of a choice is predicted at the end of the prompt.
@@ -144,7 +155,7 @@ def make_row(
         read_tokens = choice[:-1]
         for position, token in enumerate(read_tokens, start=n_prompt):
             step = (column, token)
-            # A token that an earlier choice has at this point of the tree is not repeated.
+            # A token that an earlier choice has at the same point is not repeated.
             if step not in column_by_step:
                 column_by_step[step] = len(tokens)
                 tokens.append(token)
@@ -166,27 +177,27 @@ def make_row(
         columns=np.array(columns, dtype=np.int64),
         targets=np.array(targets, dtype=np.int64),
         owners=np.array(target_owners, dtype=np.int64),
-        # With the prompt and one more segment, each token sees all tokens before it.
+        # With the prompt and at most one more segment, each token sees all tokens before it.
         is_path=len(set(segments)) <= 2,
     )
 
 
 def pack_rows(rows: Sequence[Row]) -> list[Row]:
-    """Join rows into a few long ones of nearly equal lengths, so that little is padded.
+    """Join rows into a few long ones of nearly equal lengths, which need little padding.
 
     The joined rows have about `ROW_TOKENS` tokens, or as many as the longest row.
 
     Args:
-        rows: Rows of several items, whose order is not kept.
+        rows: Rows of several items, whose order is not preserved.
     """
     n_tokens = sum(map(len, rows))
-    # A row is not divided, so that the longest one is a minimum for all.
+    # A row is not divided, so that no joined row can be shorter than the longest.
     longest = max(map(len, rows))
     n_packed = round(n_tokens / max(ROW_TOKENS, longest))
     n_packed = max(n_packed, 1)
     groups: list[list[Row]] = [[] for _ in range(n_packed)]
     lengths = [0] * n_packed
-    # Greedy balancing: the longest first, each into the group that is the shortest so far.
+    # Greedy balancing: the longest row first, each into the group that is the shortest so far.
     for row in sorted(rows, key=len, reverse=True):
         shortest = lengths.index(min(lengths))
         groups[shortest].append(row)
@@ -196,11 +207,11 @@ def pack_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _join_rows(rows: Sequence[Row]) -> Row:
-    """Join rows into one, in which the items of different rows do not see each other."""
+    """Join rows into one, in which tokens of different rows do not see each other."""
     if len(rows) == 1:
         return rows[0]
     n_segments = sum(len(row.limits) for row in rows)
-    # A limit of zero hides a segment, so that the blocks off the diagonal stay as they are.
+    # A limit of zero hides a segment, so that only blocks on the diagonal are filled.
     limits = np.zeros((n_segments, n_segments), dtype=np.int64)
     segments = []
     columns = []
@@ -227,19 +238,19 @@ def _join_rows(rows: Sequence[Row]) -> Row:
 
 
 def _concatenate(rows: Sequence[Row], name: str) -> Integers:
-    """Join an attribute of rows."""
+    """Return an attribute of rows, such as "tokens", as one array."""
     return np.concatenate([getattr(row, name) for row in rows])
 
 
 def make_inputs(model: Any, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return rows as arguments of a causal language model, padded on the right.
+    """Return rows of tokens as arguments of a causal language model, padded on the right.
 
     Args:
         model: The model.
         rows: n rows of up to T tokens.
 
     Returns:
-        `input_ids`, (n, T). If a row holds several choices, also `position_ids`, (n, T), and an
+        `input_ids`, (n, T). If a row has several choices, also `position_ids`, (n, T), and an
         additive `attention_mask`, (n, 1, T, T); otherwise an `attention_mask`, (n, T), if there is
         padding.
     """
@@ -267,31 +278,30 @@ def _pad_rows(rows: Sequence[Row], name: str, padding: int) -> Integers:
     Args:
         rows: The rows.
         name: Name of the attribute, such as "tokens".
-        padding: The value after the end of a row.
+        padding: Value after the end of a row.
     """
     shape = (len(rows), max(map(len, rows)))
     table = np.full(shape, padding, dtype=np.int64)
-    for number, row in enumerate(rows):
+    for index, row in enumerate(rows):
         size = len(row)
-        table[number, :size] = getattr(row, name)
+        table[index, :size] = getattr(row, name)
     return table
 
 
 def _make_mask(model: Any, rows: Sequence[Row], positions: torch.Tensor) -> torch.Tensor:
-    """Return the attention mask by which each choice sees only the prompt and itself.
+    """Make the attention mask with which each choice sees only the prompt and itself.
 
-    A token sees another one before it if the position of that is below the limit that its own
-    segment has for the other's segment. A four-dimensional additive mask is what transformers uses
-    without changes.
+    Token i sees token j before it if the position of j is below the limit that the segment of i has
+    for the segment of j. transformers uses an additive mask of four dimensions without changes.
 
     Args:
-        model: The model.
+        model: The model, for the number type of the mask.
         rows: n rows.
         positions: (n, T) positions of their tokens, padded.
 
     Returns:
-        (n, 1, T, T) in the type of the model: 0 where a token (row) sees another (column), and the
-        lowest number otherwise. It is the same for all heads.
+        (n, 1, T, T): 0 where a token (row) sees another (column), and the lowest number otherwise.
+        The mask is the same for all heads.
     """
     device = positions.device
     size = positions.shape[1]
@@ -299,7 +309,7 @@ def _make_mask(model: Any, rows: Sequence[Row], positions: torch.Tensor) -> torc
     is_visible = positions[:, None, :] < limits
     is_pair = torch.ones(size, size, dtype=torch.bool, device=device)
     is_visible &= is_pair.tril()
-    # Each token sees itself, padding too, so that no softmax is over nothing.
+    # Every token sees itself, also in padding, because a softmax over nothing would be NaN.
     is_visible |= torch.eye(size, dtype=torch.bool, device=device)
     mask = torch.zeros(
         is_visible.shape,
@@ -312,10 +322,10 @@ def _make_mask(model: Any, rows: Sequence[Row], positions: torch.Tensor) -> torc
 
 
 def _look_up_limits(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
-    """Look up the limit of each pair of tokens of a row, which depends on their segments.
+    """Look up how far each token of a row sees into the segment of each other token.
 
     Args:
-        rows: n rows of up to T tokens.
+        rows: n rows of up to T tokens, with the `limits` between their segments.
         device: Device of the result.
 
     Returns:
@@ -323,7 +333,7 @@ def _look_up_limits(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
         sees tokens of the other's segment. It is 0 for padding.
     """
     n_segments = max(len(row.limits) for row in rows)
-    # One more segment for padding, which sees nothing, and which nothing sees.
+    # Padding is one more segment, which sees nothing, and which nothing sees.
     size = n_segments + 1
     table = np.zeros((len(rows), size, size), dtype=np.int32)
     for index, row in enumerate(rows):
@@ -333,7 +343,7 @@ def _look_up_limits(rows: Sequence[Row], device: torch.device) -> torch.Tensor:
     padded = _pad_rows(rows, "segments", padding=n_segments)
     segments = send_array(padded, device)
     row_numbers = torch.arange(len(rows), device=device)
-    # Broadcast to (n, T, T): the row, the segment that sees, and the one that is seen.
+    # Broadcast to (n, T, T): the row, the segment that sees, and the segment that is seen.
     row_index = row_numbers[:, None, None]
     observer = segments[:, :, None]
     observed = segments[:, None, :]

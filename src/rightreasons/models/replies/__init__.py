@@ -1,1 +1,5 @@
-"""What a reply says: which answer, and which probability; and a second request if neither is plain."""
+"""Readings of generated replies: which answer, or which probability, a reply states.
+
+`reading.ReplyReader` reads the replies to items, `answers` and `probabilities` read one text, and
+`repair` asks a model about texts that cannot be read.
+"""

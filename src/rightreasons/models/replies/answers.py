@@ -1,8 +1,8 @@
-"""Which answer a text gives, by its form alone: no rule depends on a language or on the answer.
+"""The answer that a text gives, found by the form of the text, whatever its language.
 
-`read_answer` reads a text, and `find_answer` also says by which form. A text is read if its last
+`read_answer` returns the answer, and `find_answer` also the form. A text can be read if its last
 line is an answer, if it ends in a form that prompts and harnesses request, or by a pattern of the
-user. Anything else is unread, and `rightreasons.models.replies.repair` can ask what it means.
+user. For any other text, `rightreasons.models.replies.repair` can ask a model what it means.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _ENDS_SENTENCE = re.compile(r"[.!。][\"')\]]*$")
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """The answer that a text gives, and the form in which it gives it.
+    """The answer that a text gives, and the form in which the text gives it.
 
     Attributes:
         answer: Index of the answer, or `NO_ANSWER`.
-        form: "constrained" for a reply that the server held to the options, "line" for a last line
-            "ANSWER: X", "pattern" for a pattern of the user, "requested" for another form that
-            prompts request, "plain" for a line that is an answer, "repaired" for a reading by a
-            second request, and "" for no answer.
+        form: "constrained" for a reply that the server restricted to the options; "line" for a last
+            line "ANSWER: X"; "pattern" for a pattern of the user; "requested" for another form that
+            prompts request; "plain" for a line that is an answer; "repaired" for a reading by a
+            second request. Empty if there is no answer.
     """
 
     answer: int = NO_ANSWER
@@ -52,7 +52,12 @@ class Reading:
 
 
 def read_answer(text: str, answers: Sequence[str], **options: Any) -> int:
-    r"""Return which of some answers a text gives; the arguments are those of `find_answer`.
+    r"""Return the index of the answer that a text gives, or `NO_ANSWER` (-1).
+
+    Args:
+        text: The generated text.
+        answers: The possible answers, such as ["A", "B"].
+        **options: Further arguments of `find_answer`.
 
     Example:
         >>> texts = ("The answer is (B).", r"\boxed{A}", "A or B", "Ｂ", "It is not A.")
@@ -80,26 +85,26 @@ def find_answer(
     In this order:
 
     1. A last line "ANSWER: X".
-    2. What the pattern finds last.
+    2. The last match of the pattern.
     3. A form that prompts request: a last sentence "The answer is X", a box of LaTeX or a tag
-       named "answer" that is the last line, or a last JSON object with a key "answer".
+       named "answer" in the last line, or a JSON object with a key "answer" at the end.
     4. A last line, or a whole text, that is an answer: its letter, its letter with its text, or its
        text.
 
-    Marks of markup, brackets, quotation marks and letter case are ignored. A text whose lines give
-    different answers is unread.
+    Markup, brackets, quotation marks and letter case are ignored. If lines of the text give
+    different answers, it has no answer.
 
     Args:
         text: The generated text, without reasoning between tags.
-        answers: The C answers as they are requested: label words, texts of choices, letters or
-            numbers.
+        answers: The C answers as the prompt requests them: label words, texts of choices, letters
+            or numbers.
         texts: The C texts that letters or numbers represent.
-        pattern: Regular expression. What it finds last, in its first group if it has one, is the
-            answer or its text.
-        is_truncated: Whether the text was truncated. Then only a text that is an answer as a whole,
-            a first line "ANSWER: X", and the pattern count.
-        continues: Whether the prompt ends with the words that an answer follows. Then the first
-            line is read before the last one.
+        pattern: Regular expression. Its last match, or the first group of this match, is an answer
+            or its text.
+        is_truncated: Whether the end of the text is missing. Then only a single line that is an
+            answer, a first line "ANSWER: X", or the pattern gives an answer.
+        continues: Whether the prompt ends with words such as "Answer:". Then the first line is read
+            before the last one.
 
     Returns:
         The reading; `Reading()` for a text without an answer, or with several.
@@ -115,13 +120,13 @@ def find_answer(
     options = AnswerOptions(answers, texts)
     lines = _list_lines(text)
     if continues and lines:
-        # The first line continues the prompt's own "Answer:".
+        # The first line follows directly after "Answer:" in the prompt.
         answer = options.find(lines[0])
         if answer != NO_ANSWER:
             return Reading(answer, "line")
     if is_truncated and len(lines) > 1:
-        # The end is missing, and with it the last line. The first line is complete, but counts in
-        # the requested form alone, since it may begin a list.
+        # The last line is missing. The first line is complete, but has to be "ANSWER: X", because
+        # any other line may be the beginning of a list.
         answer = _find_stated(_ANSWER_LINE, lines[0], options)
         if answer != NO_ANSWER and not _has_other_answer(lines[1:], answer, options):
             return Reading(answer, "line")
@@ -140,9 +145,9 @@ def find_answer(
 
 
 def _list_lines(text: str) -> list[str]:
-    """Return the lines of a text without markup, and without empty ones.
+    """Return the lines of a text without markup, and without empty lines.
 
-    If the line before the last is a heading "Answer", both become one line "answer: X".
+    If the line before the last is a heading "Answer", the two become one line "answer: X".
     """
     lines = []
     for raw_line in remove_markup(text).split("\n"):
@@ -156,7 +161,7 @@ def _list_lines(text: str) -> list[str]:
 
 
 def _make_reading(answer: int, form: Form) -> Reading:
-    """Return the reading of an answer in a form, or an empty one for no answer."""
+    """Return a reading of an answer in a form; an empty reading for `NO_ANSWER`."""
     if answer == NO_ANSWER:
         return Reading()
     return Reading(answer, form)
@@ -165,18 +170,18 @@ def _make_reading(answer: int, form: Form) -> Reading:
 def _confirm(lines: Sequence[str], answer: int, form: Form, options: AnswerOptions) -> Reading:
     """Return the reading of a last line, unless an earlier line gives another answer.
 
-    A base model goes on writing, and asks and answers further questions.
+    A base model continues after its answer, and writes further questions with their answers.
 
     Args:
         lines: The lines of the text.
-        answer: The answer that the last line gives.
-        form: The form in which it gives it.
-        options: The answers of the item.
+        answer: Index of the answer that the last line gives.
+        form: Form in which the last line gives it.
+        options: The answers of the item, which can be found in a line.
 
     Returns:
         The reading; an empty one if the lines contradict each other.
     """
-    # The first line may be an answer, too. It is none if it begins a list of the options.
+    # The first line may give an answer, too, unless it is the first one in a list of the options.
     first_answer = options.find(lines[0])
     begins_with_list = len(lines) > 1 and options.find(lines[1]) != NO_ANSWER
     if first_answer not in (NO_ANSWER, answer) and not begins_with_list:
@@ -187,13 +192,18 @@ def _confirm(lines: Sequence[str], answer: int, form: Form, options: AnswerOptio
 
 
 def _has_other_answer(lines: Sequence[str], answer: int, options: AnswerOptions) -> bool:
-    """Return whether a line gives another answer in a form that prompts request."""
+    """Return whether a line gives another answer, in a form like "The answer is B"."""
     answers = {_find_requested(line, options) for line in lines}
     return not answers <= {NO_ANSWER, answer}
 
 
 def _read_answer_line(lines: Sequence[str], options: AnswerOptions) -> Reading | None:
-    """Read a last line "ANSWER: X". None if the text has no such line, or X is no answer."""
+    """Read a last line "ANSWER: X". None if the text has no such line, or X is not an answer.
+
+    Args:
+        lines: The lines of the text.
+        options: The answers of the item, which can be found in a line.
+    """
     if not lines:
         return None
     answer = _find_stated(_ANSWER_LINE, lines[-1], options)
@@ -203,19 +213,20 @@ def _read_answer_line(lines: Sequence[str], options: AnswerOptions) -> Reading |
 
 
 def _read_pattern(pattern: str, text: str, options: AnswerOptions) -> Reading | None:
-    """Read the last match of the user's pattern; None if there is no match.
+    """Read the last match of the user's pattern in a text; None if there is no match.
 
     Args:
-        pattern: Regular expression, whose first group is the answer if it has one.
+        pattern: Regular expression. The answer is its first group, or the whole match if it has no
+            group.
         text: The text.
-        options: The answers of the item.
+        options: The answers of the item, which can be found in a line.
     """
     matches = list(re.finditer(pattern, text))
     if not matches:
         return None
     last_match = matches[-1]
-    # Without a group, all of the match is the answer.
     group = 1 if last_match.re.groups else 0
+    # A group that is not part of the match is None.
     answer = options.find(last_match[group] or "")
     return _make_reading(answer, "pattern")
 
@@ -224,14 +235,14 @@ def _read_json(text: str, options: AnswerOptions) -> Reading | None:
     """Read the JSON object at the end of a text; None if the text does not end in one.
 
     Args:
-        text: The text, which may end in a block of code.
-        options: The answers of the item.
+        text: The text, such as 'I think {"answer": "B"}'. It may end in a block of code.
+        options: The answers of the item, which can be found in a line.
     """
     text = text.strip().removesuffix("```").rstrip()
     if not text.endswith("}"):
         return None
-    # Each line that begins with a brace may begin the object. The first one that can be parsed up
-    # to the end is the outermost.
+    # The object may begin at any line that begins with a brace. The first one from which the rest
+    # of the text is valid JSON is the outermost object.
     for match in re.finditer(r"^\s*\{", text, re.MULTILINE):
         try:
             value = json.loads(text[match.start() :])
@@ -242,15 +253,15 @@ def _read_json(text: str, options: AnswerOptions) -> Reading | None:
 
 
 def _read_json_object(value: dict[str, Any], options: AnswerOptions) -> Reading:
-    """Read the value of a key such as "answer", with which all other values have to agree.
+    """Read the value of a key such as "answer", unless another value is a different answer.
 
     Args:
         value: The object, such as {"reason": "It is warm.", "answer": "B"}.
-        options: The answers of the item.
+        options: The answers of the item, which can be found in a line.
 
     Returns:
-        The reading; an empty one if no key of `JSON_KEYS` has an answer, or another value is a
-        different answer.
+        The reading; an empty one if no key of `JSON_KEYS` has an answer, or the values contradict
+        each other.
     """
     answers = set()
     other_answers = set()
@@ -267,7 +278,7 @@ def _read_json_object(value: dict[str, Any], options: AnswerOptions) -> Reading:
 
 
 def _read_requested_form(lines: Sequence[str], options: AnswerOptions) -> Reading | None:
-    """Read a last sentence or a last box that gives an answer, or return None."""
+    r"""Read a last line like "The answer is B" or "\boxed{B}"; None if it gives no answer."""
     if not lines:
         return None
     answer = _find_requested(lines[-1], options)
@@ -277,9 +288,13 @@ def _read_requested_form(lines: Sequence[str], options: AnswerOptions) -> Readin
 
 
 def _find_requested(line: str, options: AnswerOptions) -> int:
-    """Return the answer of a line in a form that prompts request, or `NO_ANSWER`.
+    """Return the answer that a line gives in a form that prompts request, or `NO_ANSWER`.
 
     The forms are a box of LaTeX, "ANSWER: X", and "The answer is X".
+
+    Args:
+        line: A line without markup.
+        options: The answers of the item, which can be found in a line.
     """
     box = _BOXED.search(line)
     if box is not None:
@@ -291,19 +306,20 @@ def _find_requested(line: str, options: AnswerOptions) -> int:
 
 
 def _find_stated(pattern: re.Pattern[str], line: str, options: AnswerOptions) -> int:
-    """Return the answer that follows the words of a pattern in a line, or `NO_ANSWER`.
+    """Return the answer that a line gives after words such as "The answer is", or `NO_ANSWER`.
 
     Args:
-        pattern: Pattern with a group `answer`.
-        line: The line.
-        options: The answers of the item.
+        pattern: Pattern of the words, with a group `answer` after them.
+        line: A line without markup.
+        options: The answers of the item, which can be found in a line.
     """
     match = pattern.search(line)
     if match is None:
         return NO_ANSWER
-    # After an odd number of quotation marks the sentence is quoted, and not stated.
+    # After an odd number of quotation marks, the sentence is part of a quotation.
     text_before = line[: match.start("answer")]
-    if text_before.count('"') % 2:
+    is_quoted = text_before.count('"') % 2 == 1
+    if is_quoted:
         return NO_ANSWER
     return options.find(match["answer"])
 
@@ -313,7 +329,7 @@ def _read_plain_line(lines: Sequence[str], options: AnswerOptions) -> Reading | 
 
     Args:
         lines: The lines of the text.
-        options: The answers of the item.
+        options: The answers of the item, which can be found in a line.
     """
     if not lines:
         return None
@@ -321,14 +337,15 @@ def _read_plain_line(lines: Sequence[str], options: AnswerOptions) -> Reading | 
     if answer == NO_ANSWER:
         return None
     earlier_lines = lines[:-1]
-    # A line without a final mark, such as a heading or one that ends in a colon, leads into the
-    # last line, and may say that it is not the answer. So may an open quotation.
+    # A line that does not end a sentence, like "It cannot be:", introduces the last line, and may
+    # say that it is not the answer.
     if earlier_lines and not _ENDS_SENTENCE.search(earlier_lines[-1]):
         return None
+    # After an odd number of quotation marks, the last line is part of a quotation.
     n_quotes = sum(line.count('"') for line in earlier_lines)
     if n_quotes % 2:
         return None
-    # Several lines that are different answers are a list.
+    # Lines with different answers are a list.
     for line in earlier_lines:
         if options.find(line) not in (NO_ANSWER, answer):
             return None

@@ -34,12 +34,12 @@ MAX_SHOWN_CHARACTERS = 100
 
 
 def check_first_answers(unread: Sequence[str], n_answers: int, model: str) -> None:
-    """Check that at least half of the first answers can be read.
+    """Check that at least half of the first answers of a run can be read.
 
     Args:
-        unread: Texts, or reasons, of the answers that cannot be read.
-        n_answers: Number of answers. Fewer than `N_FIRST` are not checked.
-        model: Name of the model.
+        unread: The answers that cannot be read, as texts or as reasons such as "refused".
+        n_answers: Number of all answers. If it is less than `N_FIRST`, nothing is checked.
+        model: Name of the model, for errors.
 
     Raises:
         UnreadAnswersError: If more than half of the answers cannot be read.
@@ -49,12 +49,12 @@ def check_first_answers(unread: Sequence[str], n_answers: int, model: str) -> No
     """
     if n_answers < N_FIRST or len(unread) <= MAX_UNREAD_SHARE * n_answers:
         return
-    # A user recognizes from three texts why they are unread.
+    # A few texts in the error let the user see why they cannot be read.
     samples = []
     for text in unread[:N_SHOWN]:
         line = " ".join(text.split())
         if len(line) > MAX_SHOWN_CHARACTERS:
-            # The end of a text is where its answer should be.
+            # The end is shown, because an answer is expected there.
             line = f"…{line[-MAX_SHOWN_CHARACTERS:]}"
         samples.append(repr(line))
     raise UnreadAnswersError(
@@ -68,7 +68,7 @@ def check_first_answers(unread: Sequence[str], n_answers: int, model: str) -> No
 
 
 def compute_dependence(unread: Any, values: Any) -> float:
-    r"""Return the p-value that answers are unread independently of a value, such as the label.
+    r"""Test whether the share of unread answers depends on a value, such as the label.
 
     For each value, Fisher's exact test compares the share of unread answers with that of the other
     values. The smallest p-value after Holm's correction is returned.
@@ -78,7 +78,7 @@ def compute_dependence(unread: Any, values: Any) -> float:
         values: (N,) the correct answer, its displayed position, or another group.
 
     Returns:
-        The p-value; 1.0 if no answer or each answer is unread, or if there is one value.
+        The p-value. 1.0 if no answer or every answer is unread, or if all values are equal.
 
     Example:
         Of 20 answers, the 5 unread ones are all among the 10 with label 1:
@@ -89,22 +89,21 @@ def compute_dependence(unread: Any, values: Any) -> float:
         >>> round(compute_dependence(unread, labels), 4), round(504 / 15504, 4)
         (0.0325, 0.0325)
     """
-    mask: NDArray[np.bool_] = np.asarray(unread, dtype=np.bool_)
+    is_unread: NDArray[np.bool_] = np.asarray(unread, dtype=np.bool_)
     groups = np.asarray(values)
-    names = np.unique(groups)
-    if mask.all() or not mask.any() or len(names) < 2:
+    distinct_values = np.unique(groups)
+    if is_unread.all() or not is_unread.any() or len(distinct_values) < 2:
         return 1.0
-    # With two values, the tests of both are the same one.
-    tested = names[:1] if len(names) == 2 else names
+    # With two values, both have the same table and test.
+    if len(distinct_values) == 2:
+        distinct_values = distinct_values[:1]
     p_values = []
-    for name in tested:
-        is_inside = groups == name
-        # Rows: answers with this value, and with another. Columns: unread, and read.
-        table = np.array(
-            [
-                [(mask & is_inside).sum(), (~mask & is_inside).sum()],
-                [(mask & ~is_inside).sum(), (~mask & ~is_inside).sum()],
-            ]
-        )
+    for value in distinct_values:
+        has_value = groups == value
+        n_unread = (is_unread & has_value).sum()
+        n_read = (~is_unread & has_value).sum()
+        n_other_unread = (is_unread & ~has_value).sum()
+        n_other_read = (~is_unread & ~has_value).sum()
+        table = np.array([[n_unread, n_read], [n_other_unread, n_other_read]])
         p_values.append(float(scipy.stats.fisher_exact(table).pvalue))
     return float(holm(np.array(p_values)).min())

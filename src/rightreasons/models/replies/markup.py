@@ -43,7 +43,7 @@ _REPLACEMENTS = (
     (_EMPHASIS, ""),
     # A line may be a heading within a quotation: the marks go together.
     (_LINE_MARK, ""),
-    # What follows a tag is no longer part of what stands before it.
+    # The text after a tag does not belong to the text before it.
     (_TAG, "\n"),
 )
 

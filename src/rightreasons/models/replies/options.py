@@ -1,4 +1,4 @@
-"""The answers of an item, by the forms in which a line can be one of them."""
+"""The answers of an item in the forms that a line of a reply can have."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PAIRS = frozenset({"()", "[]", "{}", "<>", '""', "''", BOX * 2})
 
 
 class AnswerOptions:
-    """The answers of an item, which `find` recognizes in a line.
+    """The possible answers of an item, which `find` recognizes in a line.
 
     Args:
         answers: C answers: label words, texts of choices, letters or numbers.
-        texts: C texts that letters or numbers represent; () for none.
+        texts: C texts that letters or numbers represent; empty for other answers.
 
     Example:
         >>> options = AnswerOptions(["A", "B"], ["Paris", "Lyon"])
@@ -37,15 +37,22 @@ class AnswerOptions:
     """
 
     def __init__(self, answers: Sequence[str], texts: Sequence[str]) -> None:
+        """Normalize the answers and texts, and index them for `find`.
+
+        Args:
+            answers: C answers: label words, texts of choices, letters or numbers.
+            texts: C texts that letters or numbers represent; empty for other answers.
+        """
         # Letter or number -> index of the answer.
         self._index_by_mark: dict[str, int] = {}
         self._texts = [normalize_line(text) for text in texts]
-        # Answer or text -> indices of the answers that it is; several if it is ambiguous.
+        # Answer or text -> indices of the answers that it may be; several if it is ambiguous.
         self._indices_by_name: dict[str, set[int]] = {}
         for index, answer in enumerate(answers):
             name = normalize_line(answer)
             self._add_name(name, index)
-            # Words are no marks: "positive. Negative" is not a label with its text.
+            # Only letters and numbers can come with a text, as in "B. Lyon". "positive. Negative"
+            # is not a label with its text.
             if len(answer) == 1 or answer.isdecimal():
                 self._index_by_mark[name] = index
         for index, text in enumerate(self._texts):
@@ -58,20 +65,21 @@ class AnswerOptions:
     def find(self, line: str) -> int:
         """Return the index of the answer that a line consists of, or `NO_ANSWER`.
 
-        A line is an answer if it is the mark of an answer, its text, or both, such as "B. Lyon". A
-        line that may be several answers, such as a letter that is also the text of another one, is
-        none.
+        A line may be the letter or number of an answer, its text, or both, as in "B. Lyon". A line
+        that may be several answers, such as a letter that is also the text of another answer, is
+        `NO_ANSWER`.
         """
         name = normalize_line(line)
         indices = self._indices_by_name.get(name, set())
-        if name and len(indices) == 1:
+        is_unambiguous = len(indices) == 1
+        if name and is_unambiguous:
             return min(indices)
         if indices or not self._index_by_mark:
             return NO_ANSWER
         return self._find_mark_with_text(name)
 
     def _find_mark_with_text(self, name: str) -> int:
-        """Return the answer whose mark and text a line has, or `NO_ANSWER`.
+        """Return the answer whose letter or number and text a line has, or `NO_ANSWER`.
 
         Args:
             name: A normalized line, such as "b. lyon" or "lyon (b)".
@@ -83,7 +91,7 @@ class AnswerOptions:
             index = self._index_by_mark.get(match["mark"], NO_ANSWER)
             if index == NO_ANSWER:
                 continue
-            # A mark with the text of another answer contradicts itself.
+            # A letter with the text of another answer contradicts itself.
             text = normalize_line(match["text"])
             if index < len(self._texts) and text == self._texts[index]:
                 return index
@@ -91,7 +99,7 @@ class AnswerOptions:
 
 
 def normalize_line(text: str) -> str:
-    """Return a line in lower case, without markup, brackets and final marks.
+    """Return a line in lower case, without markup, brackets and final punctuation.
 
     Example:
         >>> normalize_line("**(B).**"), normalize_line("<b>Paris!</b>")
@@ -101,7 +109,7 @@ def normalize_line(text: str) -> str:
     words = plain_text.split()
     line = " ".join(words)
     line = line.rstrip(_FINAL_MARKS)
-    # Repeatedly, since marks may enclose each other, as in "(B)." and "<(B)>".
+    # In a loop, because brackets and punctuation may be nested, as in "(B)." and "<(B)>".
     while _is_enclosed(line):
         line = line[1:-1]
         line = line.strip()
@@ -114,7 +122,7 @@ def normalize_line(text: str) -> str:
 
 
 def _is_enclosed(line: str) -> bool:
-    """Return whether a line begins and ends with marks that go together."""
+    """Return whether a line is inside a pair of brackets or quotation marks."""
     if len(line) <= 2:
         return False
     ends = line[0] + line[-1]

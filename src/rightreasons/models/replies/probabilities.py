@@ -1,4 +1,4 @@
-"""Which probability a text states, by its form alone: a number as requested, or nothing."""
+"""The probability that a text states: a number in the requested form, or none."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MIN_UNMARKED_PERCENTAGE = 10
 
 
 def read_probability(text: str) -> float | None:
-    """Return the probability that a text states, or None.
+    """Return the probability that a text states; None if it states none, or several.
 
-    A line states one if it is a number, or a number after "Probability:" or "Confidence:". "0.85",
-    "0,85", "85%", "85/100" and "85" are the same probability. Several different ones are none.
+    A line states a probability if it is a number, or a number after "Probability:" or
+    "Confidence:". "0.85", "0,85", "85%", "85/100" and "85" are the same probability.
 
     Example:
         >>> [read_probability(text) for text in ("Probability: 0.85", "85%", "85", "8/10", "0,85")]
@@ -45,19 +45,20 @@ def read_probability(text: str) -> float | None:
 
 
 def _get_probability(match: re.Match[str]) -> float | None:
-    """Return the probability that a number with its unit is; None if it is greater than 1.
+    """Convert a matched number to a probability; None if it is greater than 1.
 
     Args:
-        match: Match with the groups `number`, `percent` ("%") and `whole` ("10" or "100" of
-            "8/10"), of which the last two may be empty.
+        match: Match with the groups `number`, `percent` ("%") and `whole`. The last one is "10" or
+            "100", as in "8/10". Both `percent` and `whole` may be missing.
     """
     value = float(match["number"].replace(",", "."))
+    # A whole number like "85" is a percentage without a sign.
     is_percentage = match["number"].isdecimal() and MIN_UNMARKED_PERCENTAGE < value <= 100
     if match["whole"]:
         value /= int(match["whole"])
     elif match["percent"] or is_percentage:
         value /= 100
-    # "150%" and "11/10" are no probabilities.
+    # "150%" and "11/10" are not probabilities.
     if value > 1:
         return None
     return value

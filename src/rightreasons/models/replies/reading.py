@@ -66,12 +66,14 @@ class ReplyReader:
         *,
         out: str | os.PathLike[str] | None = None,
     ) -> list[list[Reading]]:
-        """Read each reply to each item, by its form or else by a second request.
+        """Find the answer in each reply to each item, by its form or else by a second request.
+
+        The readings are also added to `readings`, because reports count those of all items.
 
         Args:
             items: N items.
             replies: N lists of replies.
-            out: Folder that stores the replies of the second requests.
+            out: Folder that stores the replies to the second requests.
 
         Returns:
             N lists with the reading of each reply.
@@ -86,20 +88,19 @@ class ReplyReader:
                 for reply in item_replies:
                     item_readings.append(self.find(item, reply))
                 readings.append(item_readings)
-        # Second requests cost time, so that they are sent for unread replies only.
+        # Second requests take time, so that they are sent only for replies that cannot be read.
         if self.second is not None:
             self._repair(self.second, items, replies, readings, out)
-        # Remembered, because reports count the readings of all items.
         for item, item_readings in zip(items, readings, strict=True):
             self.readings[item.id] = item_readings
         return readings
 
     def find(self, item: Item, reply: Reply) -> Reading:
-        """Return the reading of a reply to an item by its form alone.
+        """Find the answer in a reply to an item by its form, without a second request.
 
         Args:
-            item: The item, in whose own order answers are numbered.
-            reply: The reply. One that was refused or filtered gives no answer.
+            item: The item, whose order of the answers the reading uses.
+            reply: The reply. A refused or filtered one gives no answer.
         """
         is_truncated = reply.finish == "length"
         if reply.no_answer_reason and not is_truncated:
@@ -107,12 +108,12 @@ class ReplyReader:
         rendering = self.rendering
         answers = rendering.answers(item)
         texts = rendering.texts(item)
-        # A reply of a constrained request may still be none of the answers, if it was truncated.
+        # If a constrained reply was truncated, it may not be one of the answers.
         if rendering.form == "constrained" and reply.text.strip() in answers:
             return Reading(answers.index(reply.text.strip()), "constrained")
 
-        # The reply is read in the order in which the model saw the options, which it may repeat.
-        order = rendering.places(len(texts))
+        # The reply may repeat the options, in the order in which they were displayed.
+        order = rendering.get_displayed_order(len(texts))
         displayed_texts: list[str] = []
         if rendering.style != "words":
             displayed_texts = _select(texts, order)
@@ -126,7 +127,7 @@ class ReplyReader:
         )
         if reading.answer == NO_ANSWER:
             return reading
-        # Back to the order of the item.
+        # Convert the displayed position to the index in the order of the item.
         return Reading(order[reading.answer], reading.form)
 
     def _repair(
@@ -137,45 +138,46 @@ class ReplyReader:
         readings: list[list[Reading]],
         out: str | os.PathLike[str] | None,
     ) -> None:
-        """Ask a second model for the readings of unread replies, and replace them in place.
+        """Ask a second model about the replies that cannot be read, and replace their readings.
 
         Args:
-            second: The model.
+            second: Asks the second model which option a text chose.
             items: N items.
             replies: N lists of replies.
-            readings: N lists of the reading of each reply, which are changed.
+            readings: N lists with the reading of each reply, which are changed in place.
             out: Folder that stores the replies of the second model.
         """
         texts = []
-        # Index of the item, and of the reply to it, for each of the texts.
+        # Index of the item, and index of the reply to it, for each of the texts.
         positions = []
         for row, item in enumerate(items):
             # The second model names options by letters, of which there may be too few.
-            if item.id in self.known_readings or len(self.rendering.texts(item)) > len(LETTERS):
+            n_options = len(self.rendering.texts(item))
+            if item.id in self.known_readings or n_options > len(LETTERS):
                 continue
             for number, reply in enumerate(replies[row]):
                 if readings[row][number].answer == NO_ANSWER and _is_repairable(reply):
                     texts.append(self._make_unread(item, reply, number))
                     positions.append((row, number))
-        answers = second.read(texts, out=out)
-        for (row, number), answer in zip(positions, answers, strict=True):
-            if answer != NO_ANSWER:
-                # The second model sees the options in the displayed order, too.
-                order = self.rendering.places(len(self.rendering.texts(items[row])))
-                readings[row][number] = Reading(order[answer], "repaired")
+        displayed_positions = second.read(texts, out=out)
+        for (row, number), displayed_position in zip(positions, displayed_positions, strict=True):
+            if displayed_position != NO_ANSWER:
+                n_options = len(self.rendering.texts(items[row]))
+                order = self.rendering.get_displayed_order(n_options)
+                readings[row][number] = Reading(order[displayed_position], "repaired")
 
     def _make_unread(self, item: Item, reply: Reply, number: int) -> UnreadText:
-        """Return an unread reply with its options as the model saw them, for the second reader.
+        """Return a reply that cannot be read with the displayed options, for the second model.
 
         Args:
             item: The item.
             reply: The reply.
-            number: Number of the reply among those to the item.
+            number: Index of the reply among the replies to the item.
         """
         texts = self.rendering.texts(item)
-        order = self.rendering.places(len(texts))
+        order = self.rendering.get_displayed_order(len(texts))
         marks: Sequence[str] = LETTERS[: len(texts)]
-        # The text refers to the letters or numbers that the model saw.
+        # If the options were displayed with letters or numbers, the reply may mention these.
         if self.rendering.style != "words":
             marks = _select(self.rendering.answers(item), order)
         return UnreadText(
@@ -192,30 +194,32 @@ def _select(texts: Sequence[str], order: Sequence[int]) -> list[str]:
 
 
 def _is_repairable(reply: Reply) -> bool:
-    """Return whether a reply is a finished text, which may choose an option."""
+    """Return whether a reply is a complete text, so that it may have chosen an option."""
     return bool(reply.text.strip()) and reply.finish == "stop"
 
 
 def count_layers(readings: Mapping[Any, Sequence[Reading]]) -> dict[str, int]:
-    """Count how many replies each layer read, such as {"line": 38, "unread": 2}.
+    """Count how many replies each layer of the reader read, such as {"line": 38, "unread": 2}.
 
     Args:
         readings: Id of an item -> the reading of each reply.
 
     Returns:
-        Name of a layer -> its count, in the order of `LAYERS`, without zeros. "unread" counts
-        replies without an answer.
+        Form of a reading, such as "line" -> number of replies, in the order of `LAYERS`, without
+        zeros. "unread" counts replies without an answer.
     """
     counts: Counter[str] = Counter()
-    for row in readings.values():
-        for reading in row:
+    for item_readings in readings.values():
+        for reading in item_readings:
             counts[reading.form or "unread"] += 1
-    # The layers have their order whatever was counted first.
-    return {name: counts[name] for name in (*LAYERS, "unread") if counts[name]}
+    return {form: counts[form] for form in (*LAYERS, "unread") if counts[form]}
 
 
 def describe_layers(counts: Mapping[str, int]) -> str:
-    """Return in words how many answers each layer read, or "" if none was read.
+    """Describe how many replies each layer of the reader read. Empty if none was read.
+
+    Args:
+        counts: Counts from `count_layers`.
 
     Example:
         >>> describe_layers({"line": 38, "repaired": 1, "unread": 1})

@@ -17,7 +17,7 @@ import numpy as np
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import get_results_subfolder
-from rightreasons.models.protocol import BRIEF, Generation, Request, scores_next_words
+from rightreasons.models.protocol import BRIEF, Generation, Request, can_score_next_words
 from rightreasons.models.replies.answers import read_answer
 from rightreasons.models.replies.options import NO_ANSWER
 
@@ -48,7 +48,7 @@ _NONE_CONTROL = "I do not know which of them is right. It could be {text}, or {o
 
 @dataclasses.dataclass(frozen=True)
 class UnreadText:
-    """A text of which no answer could be read.
+    """A generated text whose answer could not be read.
 
     Attributes:
         name: Unique name of the reply.
@@ -64,16 +64,16 @@ class UnreadText:
 
 
 class SecondReader:
-    """Reads texts by asking a language model which option each of them chose.
+    """Asks a language model which option a text chose, if the text cannot be read by its form.
 
     Args:
         engine: The model: the audited one, or a judge.
-        seed: Seed of the planted texts.
-        progress: Whether to show a progress bar, and what the requests cost.
+        seed: Seed of the control texts.
+        progress: Whether to show a progress bar, and the costs of the requests.
 
     Attributes:
-        n_controls_read: Number of planted texts that the model read correctly, of `N_CONTROLS`.
-            None before any text was read.
+        n_controls_read: Number of the `N_CONTROLS` control texts, whose choice is known, that the
+            model read correctly. None before any text was read.
     """
 
     def __init__(self, engine: Engine, *, seed: int = 0, progress: bool = False) -> None:
@@ -84,7 +84,7 @@ class SecondReader:
 
     @property
     def is_reliable(self) -> bool:
-        """Whether the model reads planted texts correctly."""
+        """Whether the model read enough control texts correctly."""
         return self.n_controls_read is not None and self.n_controls_read >= MIN_CONTROLS_READ
 
     def read(
@@ -92,8 +92,8 @@ class SecondReader:
     ) -> list[int]:
         """Ask the model which option each text chose.
 
-        Before the first texts, the model reads planted ones. If it reads these incorrectly, it
-        would choose in place of the texts, and nothing is asked.
+        At the first call, the model also reads control texts, whose choice is known. A model that
+        reads these incorrectly would guess, and is not asked about the texts.
 
         Args:
             texts: The texts.
@@ -104,9 +104,8 @@ class SecondReader:
         """
         if not texts:
             return []
-        # Stored replies of planted and real texts are in separate folders.
         folder = None if out is None else Path(out)
-        # One test per model is enough, as its reading does not depend on the items.
+        # One test is enough, because the ability of the model does not depend on the items.
         if self.n_controls_read is None:
             controls, truths = _make_controls(texts, self.seed)
             readings = self._read_twice(controls, get_results_subfolder(folder, "controls"))
@@ -116,7 +115,7 @@ class SecondReader:
         return self._read_twice(texts, get_results_subfolder(folder, "texts"))
 
     def _read_twice(self, texts: Sequence[UnreadText], out: Path | None) -> list[int]:
-        """Ask for each text twice, with the options in both orders, and keep equal readings.
+        """Ask about each text twice, with the options in both orders.
 
         Args:
             texts: The texts.
@@ -124,20 +123,20 @@ class SecondReader:
 
         Returns:
             The index of the option that each text chose. `NO_ANSWER` if the model replies NONE, or
-            if its reply depends on the order.
+            if its reply depends on the order of the options.
         """
         requests = []
         for text in texts:
             requests.append(self._make_request(text, is_reversed=False))
             requests.append(self._make_request(text, is_reversed=True))
-        replies = self._ask(requests, out)
-        # Two replies to each text, one after the other.
+        replies = self._send(requests, out)
+        # The replies alternate between the two orders.
         readings = []
         for text, reply, reversed_reply in zip(texts, replies[::2], replies[1::2], strict=True):
             marks = [*text.marks, NONE]
             answer = read_answer(reply, marks)
             reversed_answer = read_answer(reversed_reply, marks)
-            # NONE comes after the options.
+            # NONE is the last mark, after those of the options.
             is_option = answer < len(text.marks)
             if answer != reversed_answer or not is_option:
                 answer = NO_ANSWER
@@ -148,9 +147,9 @@ class SecondReader:
         """Return the request that asks which option a text chose.
 
         Args:
-            text: The text, with its options.
-            is_reversed: Whether the options are listed from the last to the first. Their letters
-                stay.
+            text: The text, with its options and their letters or numbers.
+            is_reversed: Whether the options are listed from the last to the first. Each option
+                keeps its letter.
         """
         lines = [f"{mark}. {option}" for mark, option in zip(text.marks, text.options, strict=True)]
         if is_reversed:
@@ -160,24 +159,30 @@ class SecondReader:
             kind = "number"
         question = _QUESTION.format(
             options="\n".join(lines),
+            # The conclusion is at the end of a long text.
             text=text.text.strip()[-MAX_CHARACTERS:],
             kind=kind,
             none=NONE,
         )
         name = f"{text.name}/repair {int(is_reversed)}"
-        # A base model continues the text, so that the text has to begin its reply.
         replies = (*text.marks, NONE)
         if self.engine.has_template:
             return Request(name, ({"role": "user", "content": question},), replies)
+        # A model without a chat template continues the text, which has to end where the reply
+        # begins.
         return Request(name, f"{question}\n\nReply:", tuple(f" {reply}" for reply in replies))
 
-    def _ask(self, requests: Sequence[Request], out: Path | None) -> list[str]:
-        """Return the reply to each request; "" for a request that failed or was refused.
+    def _send(self, requests: Sequence[Request], out: Path | None) -> list[str]:
+        """Send requests, and return the text of each reply, empty for a request without a reply.
 
-        The reply is the likeliest continuation if the engine has the probabilities of next words,
-        and otherwise generated.
+        If the engine can score next words, the reply is the likeliest continuation of the request.
+        Otherwise it is generated.
+
+        Args:
+            requests: The requests, with the possible replies as continuations.
+            out: Folder that stores the replies.
         """
-        if scores_next_words(self.engine) and _differ_at_first(requests):
+        if can_score_next_words(self.engine) and _differ_at_first(requests):
             return self._choose_likeliest(requests, out)
         options = Generation(
             # A model that thinks before it replies needs tokens for that.
@@ -195,14 +200,22 @@ class SecondReader:
         return texts
 
     def _choose_likeliest(self, requests: Sequence[Request], out: Path | None) -> list[str]:
-        """Return the likeliest continuation of each request by its first token; "" if it failed."""
+        """Return the continuation of each request with the likeliest first token.
+
+        Args:
+            requests: The requests.
+            out: Folder that stores the probabilities.
+
+        Returns:
+            The continuations without white space around them. Empty for a request that failed.
+        """
         likelihoods = self.engine.next_words(requests, progress=self.progress, out=out)
         texts = []
-        for number, request in enumerate(requests):
+        for index, request in enumerate(requests):
             if request.name in likelihoods.failures:
                 texts.append("")
                 continue
-            row = np.asarray(likelihoods.values[number])
+            row = np.asarray(likelihoods.values[index])
             likeliest = int(row.argmax())
             texts.append(request.continuations[likeliest].strip())
         return texts
@@ -220,17 +233,18 @@ def _differ_at_first(requests: Sequence[Request]) -> bool:
 def _make_controls(
     texts: Sequence[UnreadText], seed: int
 ) -> tuple[list[UnreadText], np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Plant texts whose choice is known, to test how well a model reads.
+    """Make control texts whose choice is known, to test how well a model reads texts.
 
-    The planted texts are about the options of real ones, whose words may be harder to distinguish
-    than others. Two of three choose an option, in one of several sentences; the third chooses none.
+    The control texts have options of real texts, because the options of some datasets are hard to
+    distinguish. Two of three texts choose an option, by one of several sentences, such as "Not
+    Lyon, but Paris."; the third chooses none.
 
     Args:
-        texts: Real texts.
-        seed: Decides which options the planted texts are about.
+        texts: Real texts, with their options.
+        seed: Seed that decides which option a control text chooses.
 
     Returns:
-        `N_CONTROLS` planted texts, and the index of the option that each chose, or `NO_ANSWER`.
+        `N_CONTROLS` control texts; and the index of the option that each chose, or `NO_ANSWER`.
     """
     controls = []
     truths = []
@@ -238,14 +252,15 @@ def _make_controls(
         source = texts[number % len(texts)]
         name = f"{source.name}/control {number}"
         order = item_rng(seed, name).permutation(len(source.options))
-        # The other two thirds use each sentence in turn.
+        choice, alternative = order[:2]
         if number % 3 == 2:
-            form = _NONE_CONTROL
+            sentence = _NONE_CONTROL
             truth = NO_ANSWER
         else:
-            form = _CHOICE_CONTROLS[number // 3 % len(_CHOICE_CONTROLS)]
-            truth = int(order[0])
-        text = form.format(text=source.options[order[0]], other=source.options[order[1]])
+            # Each sentence is used for two texts in turn.
+            sentence = _CHOICE_CONTROLS[number // 3 % len(_CHOICE_CONTROLS)]
+            truth = int(choice)
+        text = sentence.format(text=source.options[choice], other=source.options[alternative])
         controls.append(dataclasses.replace(source, name=name, text=text))
         truths.append(truth)
     return controls, np.array(truths, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""What runs over many items share: bars, processes, and columns of results."""
+"""Runs over the items of a dataset: result columns, processes, and progress bars."""

@@ -19,11 +19,10 @@ class Columns:
     """Results of some items of a dataset.
 
     Attributes:
-        positions: (n,) positions of the items in the dataset.
+        positions: (n,) indices of the items in the dataset.
         columns: Name -> one row per item: an array (n, ...), or `Ragged` if the rows differ in
             length.
-        failures: Position of an item -> the reason why it has no row; {} unless failing items are
-            left out.
+        failures: Index of an item -> the reason why it has no row; empty if there are no failures.
     """
 
     positions: Ints
@@ -40,7 +39,7 @@ class Columns:
         """Return the same results, with the reasons why other items have none.
 
         Args:
-            failed: The items without results, in columns with one entry `reason`: a text per item.
+            failed: The items without results, with one column `reason` of strings.
         """
         # Without failures there is no column of reasons.
         if not len(failed):
@@ -53,21 +52,23 @@ class Columns:
         return replace(self, failures=failures)
 
     def find_complete(self, owners: Ints) -> tuple[NDArray[np.bool_], dict[int, str]]:
-        """Find the items that have all of their rows, if an item has several rows in these columns.
+        """Find the items none of whose rows failed, if an item has several rows in these columns.
+
+        An example is a multiple-choice item with a row per choice.
 
         Args:
-            owners: (S,) the item of each of the S rows, including failed ones.
+            owners: (S,) item of each of the S rows, including those that failed.
 
         Returns:
-            (n,) whether each of the n computed rows belongs to an item without a failure; and item
-            -> reason of the items with one.
+            (n,) whether each of the n rows that did not fail belongs to a complete item; and a
+            dictionary, item -> reason of its failed row.
 
         Raises:
             ValueError: If no item is complete.
         """
         reasons: dict[int, str] = {}
         for row, reason in sorted(self.failures.items()):
-            # Of several rows that failed, the first one gives the reason.
+            # The first of several failed rows gives the reason.
             reasons.setdefault(int(owners[row]), reason)
         item_by_row = owners[self.positions]
         is_complete = ~np.isin(item_by_row, list(reasons))
@@ -80,7 +81,7 @@ class Columns:
         """Return the columns over all N items, with NaN (0 in columns of integers) for failed ones.
 
         Args:
-            lengths: Name of each `Ragged` column -> (N,) lengths that its rows have, or would have.
+            lengths: Name of a `Ragged` column -> (N,) length of the row of each item.
         """
         failed = np.array(sorted(self.failures), dtype=np.int64)
         n_failed = len(failed)
@@ -123,9 +124,9 @@ def _make_blank(column: NDArray[Any], n_rows: int) -> NDArray[Any]:
         n_rows: Number of rows, r.
 
     Returns:
-        (r, ...) NaN, or 0 if the column has integers, which have no NaN.
+        (r, ...) NaN; or 0 if the numbers of the column are not floating-point numbers.
     """
-    # Integers have no NaN.
+    # Integers and booleans have no NaN.
     value = 0.0
     if column.dtype.kind == "f":
         value = np.nan
@@ -138,9 +139,9 @@ EMPTY = Columns(np.empty(0, np.int64), {})
 
 
 def join(chunks: Iterable[Columns]) -> Columns:
-    """Join chunks into one, with its items in the order of the dataset.
+    """Join chunks of results into one, with its items in the order of the dataset.
 
-    An item that two chunks contain is kept once, from the first of them.
+    If two chunks contain the same item, the row of the first chunk is used.
 
     Args:
         chunks: Chunks with the same columns. Chunks without items are skipped.
@@ -155,30 +156,30 @@ def join(chunks: Iterable[Columns]) -> Columns:
     if not filled_chunks:
         return EMPTY
     positions = np.concatenate([chunk.positions for chunk in filled_chunks])
-    # Sorted, with the index of the first of several equal positions.
-    items, order = np.unique(positions, return_index=True)
+    # The distinct positions in order, and the row at which each of them occurs first.
+    distinct_positions, first_rows = np.unique(positions, return_index=True)
     columns: dict[str, Column] = {}
     for name in filled_chunks[0].columns:
         column_chunks = [chunk.columns[name] for chunk in filled_chunks]
-        columns[name] = _join_column(column_chunks, order)
-    return Columns(items, columns)
+        columns[name] = _join_column(column_chunks, first_rows)
+    return Columns(distinct_positions, columns)
 
 
-def _join_column(chunks: list[Any], order: Ints) -> Column:
-    """Concatenate the chunks of one column, and take its rows in another order.
+def _join_column(chunks: list[Any], rows: Ints) -> Column:
+    """Concatenate the chunks of one column, and select rows of the result.
 
     Args:
-        chunks: Arrays, or `Ragged`, in every chunk.
-        order: Indices of rows among those of all chunks.
+        chunks: Arrays, or `Ragged`, from all chunks of the results.
+        rows: Indices of the rows to select, after concatenation.
     """
-    # A column is of the same type in all chunks.
+    # The column has the same type in all chunks.
     if not isinstance(chunks[0], Ragged):
-        rows = np.concatenate(chunks)
-        return np.asarray(rows[order])
+        table = np.concatenate(chunks)
+        return np.asarray(table[rows])
     values = []
     lengths = []
     for chunk in chunks:
         values.append(chunk.values)
         lengths.append(chunk.lengths)
     ragged = Ragged.of(np.concatenate(values), np.concatenate(lengths))
-    return ragged.take(order)
+    return ragged.take(rows)

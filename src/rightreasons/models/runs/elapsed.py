@@ -17,9 +17,9 @@ _REFRESH_SECONDS = 1.0
 
 @contextlib.contextmanager
 def show_elapsed(message: str) -> Iterator[None]:
-    """Show a message on stderr while the block runs, with the seconds that it has taken.
+    """Show a message on stderr while the block runs, with the elapsed seconds.
 
-    It is shown by the main process, and only if somebody watches.
+    Only the main process shows it, and only on a terminal.
 
     Args:
         message: What is done, such as "Loading my-model".
@@ -29,13 +29,14 @@ def show_elapsed(message: str) -> Iterator[None]:
         return
     bar = tqdm(desc=message, bar_format="{desc} … {elapsed}")
     ended = threading.Event()
-    # Loading a model never returns to Python code of ours, so that another thread draws.
+    # Another thread redraws the line, because this one may be in a long call, such as loading a
+    # model.
     thread = threading.Thread(target=_refresh, args=(bar, ended), daemon=True)
     thread.start()
     try:
         yield
     finally:
-        # The thread ends first, so that nothing is drawn after the last line.
+        # The thread ends before the bar is closed, so that it cannot draw the line again.
         ended.set()
         thread.join()
         bar.close()

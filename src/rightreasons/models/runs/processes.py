@@ -46,10 +46,10 @@ class Processes:
         return self.rank == 0
 
     def gather(self, value: T, at: str) -> list[T]:
-        """Return the values of all processes, by rank, in every process.
+        """Exchange values between all processes, and return them by rank.
 
-        All processes must call this together. A process that calls it for another step than the
-        others would otherwise exchange values of different meanings, which is an error.
+        All processes must call this at the same step. If they are at different steps, they would
+        exchange values of different meanings, which is an error.
 
         Args:
             value: Value of this process.
@@ -63,7 +63,7 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        # The count of meetings distinguishes two calls for steps of the same name.
+        # A counter distinguishes two calls for steps of the same name.
         step = f"{make_title(at)} (meeting {next(_meetings)})"
         try:
             gathered: list[tuple[str, T]] = gather_object([(step, value)])
@@ -75,23 +75,23 @@ class Processes:
             ) from error
         steps, values = zip(*gathered, strict=True)
         if len(set(steps)) > 1:
-            places = [f"process {rank} at {step_name}" for rank, step_name in enumerate(steps)]
+            steps_in_words = [f"process {rank} at {name}" for rank, name in enumerate(steps)]
             raise RuntimeError(
                 f"Expected all {self.count} processes at the same step, but got "
-                f"{', '.join(places)}."
+                f"{', '.join(steps_in_words)}."
             )
         return list(values)
 
-    def main_first(self, function: Callable[[], T], at: str) -> T:
-        """Call a function in the main process, and in the others once it has finished there.
+    def run_main_first(self, function: Callable[[], T], at: str) -> T:
+        """Call a function in the main process, and then in the other processes.
 
         Args:
             function: The function, which prepares something that the processes share, such as a
                 folder.
-            at: Name of the step, as for `gather`.
+            at: Name of the step, such as "opening the store".
 
         Returns:
-            The result of this process's own call.
+            The result of the call in this process.
 
         Raises:
             Exception: An error of the main process, in all processes.
@@ -103,7 +103,7 @@ class Processes:
                 result.append(function())
             except Exception as raised:
                 error = raised
-        # The others wait here for the main process. They learn of its error, so that none goes on.
+        # The other processes wait here for the main one, and stop as well if it failed.
         error = self.gather(error, at)[0]
         if error is not None:
             raise error
@@ -111,7 +111,7 @@ class Processes:
 
 
 def processes() -> Processes:
-    """Return the processes of this launch; a plain run is one process and starts nothing."""
+    """Return the processes of this launch; without `accelerate launch`, this single process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return Processes()
     state = _join_processes()
@@ -119,10 +119,10 @@ def processes() -> Processes:
 
 
 def _join_processes() -> Any:
-    """Join the processes of the launch, and return accelerate's state of them.
+    """Connect to the other processes of the launch, and return accelerate's state of them.
 
     Raises:
-        ValueError: If there are GPUs, but fewer than processes on this machine.
+        ValueError: If this machine has GPUs, but fewer than processes.
     """
     import torch
     from accelerate import PartialState
@@ -136,12 +136,12 @@ def _join_processes() -> Any:
             "CUDA_VISIBLE_DEVICES='' to run on the CPU."
         )
     was_joined = torch.distributed.is_initialized()
-    # Without a GPU accelerate joins the processes only with cpu=True.
+    # Without a GPU, accelerate connects the processes only if cpu=True.
     state: Any = PartialState(cpu=not torch.cuda.is_available())
     is_joined_here = torch.distributed.is_initialized() and not was_joined
     if is_joined_here:
-        # The group's threads have to end before Python does, or they may abort it. A group that
-        # the caller made is the caller's to destroy.
+        # The threads of the process group have to end before Python does, or Python may abort. A
+        # group that the caller made is left to the caller.
         atexit.register(state.destroy_process_group)
     return state
 
@@ -156,17 +156,18 @@ def default_device() -> str:
 
 
 def default_batch_size(scorer: Any) -> int:
-    """Return the usual number of items of a batch.
+    """Return the default number of items per batch.
 
-    It is 32 on a CPU, and on a GPU what half of its free memory holds.
+    It is 32 on a CPU, and on a GPU the number of items that fit in half of its free memory.
 
-    An item is counted as 128 tokens. For each token, the states that a layer keeps for its
-    gradients count, in all layers: 8 times the width and 3 times the inner width. That is within a
-    factor of two of what passes were seen to take (benchmarks/RESULTS.md). A batch that does not
-    fit after all is halved.
+    The estimate counts 128 tokens per item, and for each token the states that all layers keep for
+    gradients: 8 times the width and 3 times the inner width of a layer. Measured passes take
+    between half and twice as much (benchmarks/RESULTS.md). A batch that does not fit after all is
+    halved.
 
     Args:
-        scorer: A model of torch, or a scorer or engine of one; anything else is on no GPU.
+        scorer: A model of torch, or a scorer or an engine with an attribute `model`. Anything else
+            is not on a GPU.
 
     Returns:
         A power of two from 32 to 256.
@@ -185,17 +186,17 @@ def default_batch_size(scorer: Any) -> int:
         return SMALLEST_BATCH
     from rightreasons.models.batching import get_free_memory
 
-    n_items = get_free_memory(device) // 2 // _count_item_bytes(model)
+    n_items = get_free_memory(device) // 2 // _estimate_item_bytes(model)
     # Round down to a power of two.
     power = 1 << max(n_items.bit_length() - 1, 0)
     return min(max(power, SMALLEST_BATCH), LARGEST_BATCH)
 
 
-def _count_item_bytes(model: Any) -> int:
-    """Return the bytes that the states of an item take in a pass with gradients."""
+def _estimate_item_bytes(model: Any) -> int:
+    """Estimate the memory in bytes that an item needs in a pass with gradients."""
     config = model.config.get_text_config()
     width = getattr(config, "hidden_size", 1024)
-    # Configurations without an inner width have the usual one.
+    # If a configuration does not state the inner width, it is usually four times the width.
     inner_width = getattr(config, "intermediate_size", None) or 4 * width
     n_layers = getattr(config, "num_hidden_layers", 24)
     token_bytes = (8 * width + 3 * inner_width) * model.dtype.itemsize

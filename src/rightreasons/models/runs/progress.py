@@ -1,4 +1,4 @@
-"""Progress bars on stderr, and what they are about: `progress_bar` and `bars_about`.
+"""Progress bars on stderr, and prefixes of their titles: `progress_bar` and `prefix_bar_titles`.
 
 `show_total` adds what is left of the whole work to the bars of its steps.
 """
@@ -26,10 +26,10 @@ _SUBJECTS: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("sub
 
 
 class RequestTotal:
-    """Requests of work in several steps: how many are answered, and how long the others will take.
+    """Progress of several steps of requests: how many are answered, and the time left.
 
     Args:
-        n_requests_by_step: Step -> number of its requests, in the order in which they are asked.
+        n_requests_by_step: Name of a step -> number of its requests, in the order of the steps.
 
     Example:
         >>> total = RequestTotal({"the items": 100, "probes": 200})
@@ -48,7 +48,7 @@ class RequestTotal:
         self._seconds = 0.0
 
     def begin(self, step: str) -> None:
-        """Begin a step; those before it are finished, by answers of now or of a store."""
+        """Begin a step. All steps before it count as finished."""
         self._step = step
         self._n_answered_of_step = 0
 
@@ -59,10 +59,10 @@ class RequestTotal:
         self._seconds += seconds
 
     def describe(self) -> str:
-        """Return how much of all steps is done, and the time left.
+        """Return how many requests of all steps are answered, and the time left.
 
-        It is "150/300 requests in all, 00:15 left", for example; "" for a step without planned
-        requests. The time left is missing until a request is answered.
+        An example is "150/300 requests in all, 00:15 left". The time is left out before the first
+        answer. For a step without planned requests, the result is "".
         """
         n_requests = self._n_requests.get(self._step, 0)
         if not n_requests:
@@ -72,12 +72,12 @@ class RequestTotal:
             if step == self._step:
                 break
             n_finished += count
-        # A step may have more requests than planned, but should not count as more than it is.
+        # A step may turn out to have more requests than planned, but must not count as more.
         n_finished += min(self._n_answered_of_step, n_requests)
         line = f"{n_finished:,}/{self._n_planned:,} requests in all"
         if not self._n_answered:
             return line
-        # Answers from a store took no time, so that only answered requests tell the speed.
+        # Stored answers took no time, so that the speed is that of the requests that were sent.
         seconds_left = (self._n_planned - n_finished) * self._seconds / self._n_answered
         return f"{line}, {tqdm.format_interval(seconds_left)} left"
 
@@ -87,10 +87,10 @@ _TOTAL: contextvars.ContextVar[RequestTotal | None] = contextvars.ContextVar("to
 
 @contextlib.contextmanager
 def show_total(n_requests_by_step: Mapping[str, int]) -> Iterator[None]:
-    """Show at the end of each bar that is opened inside how much of all steps is done.
+    """Show the progress of all steps at the end of each progress bar that is opened in the block.
 
     Args:
-        n_requests_by_step: Step -> number of its requests, in the order in which they are asked.
+        n_requests_by_step: Name of a step -> number of its requests, in the order of the steps.
     """
     token = _TOTAL.set(RequestTotal(n_requests_by_step))
     try:
@@ -100,20 +100,20 @@ def show_total(n_requests_by_step: Mapping[str, int]) -> Iterator[None]:
 
 
 def begin_step(name: str) -> None:
-    """Begin a step of the work whose total is shown; without `show_total`, do nothing."""
+    """Begin a step of the work inside a block of `show_total`; outside of one, do nothing."""
     total = _TOTAL.get()
     if total is not None:
         total.begin(name)
 
 
 @contextlib.contextmanager
-def bars_about(*subjects: str) -> Iterator[None]:
-    """Put some words before the text of each bar that is opened inside the block.
+def prefix_bar_titles(*subjects: str) -> Iterator[None]:
+    """Put words before the title of each progress bar that is opened in the block.
 
-    Blocks within each other add up: the words of the outer one come first.
+    In nested blocks, the words of the outer block come first.
 
     Example:
-        >>> with bars_about("2/3 shortcuts"), bars_about("test"):
+        >>> with prefix_bar_titles("2/3 shortcuts"), prefix_bar_titles("test"):
         ...     make_title("attributions")
         '2/3 shortcuts, test: attributions'
     """
@@ -125,7 +125,7 @@ def bars_about(*subjects: str) -> Iterator[None]:
 
 
 def make_title(description: str) -> str:
-    """Return the text before a bar: the words of `bars_about`, and what is computed.
+    """Return the title of a progress bar: the words of `prefix_bar_titles`, and a description.
 
     Args:
         description: What is computed, such as "attributions".
@@ -140,24 +140,23 @@ def make_title(description: str) -> str:
 
 
 def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item") -> Any:
-    """Open a bar on stderr, which disappears when the work is done.
+    """Open a progress bar of tqdm on stderr, which disappears when the work is done.
 
     Args:
         total: Number of units of the work.
-        description: What is computed.
-        shown: Whether it is shown if somebody watches.
-        unit: Name of a unit.
+        description: What is computed, such as "predictions".
+        shown: Whether to show the bar. It is only visible on a terminal.
+        unit: Name of a unit, such as "token".
     """
-    # Nobody watches a log file.
     is_visible = shown and is_progress_visible()
     return tqdm(
         total=total,
         desc=make_title(description),
         unit=unit,
-        # Thousands of tokens are "12.3k".
+        # Thousands of tokens are displayed as "12.3k".
         unit_scale=unit == "token",
         disable=not is_visible,
-        # An audit has dozens of short steps, whose finished bars would push its plan off the
+        # An audit has dozens of short steps. Their finished bars would push its plan off the
         # screen.
         leave=False,
     )
@@ -165,7 +164,7 @@ def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BarText:
-    """The text of the progress bar of a run over items, and what it counts.
+    """The text and the unit of the progress bar of a run over items.
 
     Attributes:
         description: What is computed.
@@ -178,31 +177,40 @@ class BarText:
 
 @contextlib.contextmanager
 def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) -> Iterator[Advance]:
-    """Open a progress bar on stderr for a run over some items; yield a function that advances it.
+    """Open a progress bar for a run over items, and yield a function that advances it.
 
-    If the lengths of the items are known, the bar counts their tokens: the longest items come
-    first, so that a bar that counts items would promise far too long a time.
+    The bar counts items, or their tokens if `text` has the lengths of the items. As the longest
+    items are computed first, a bar that counts items would predict far too long a time.
 
     Args:
-        text: The text of the bar, and the lengths of all items.
-        items: (n,) positions of the items of the run.
-        is_shown: Whether it is shown if somebody watches.
+        text: Title of the bar, and perhaps the number of tokens of each item of the dataset.
+        items: (n,) indices of the items of the run in the dataset.
+        is_shown: Whether to show the bar. It is only visible on a terminal.
+
+    Yields:
+        A function that receives the indices of the items of a finished batch.
     """
-    lengths = text.lengths
-    if lengths is None:
-        # Each item counts as one unit.
-        units = np.ones(int(items.max(initial=-1)) + 1, dtype=np.int64)
-        with progress_bar(len(items), text.description, shown=is_shown) as bar:
-            yield _count_batches(bar, units)
-        return
-    description = f"{text.description}, {pluralize(len(items), 'item')}"
-    n_tokens = int(lengths[items].sum())
-    with progress_bar(n_tokens, description, shown=is_shown, unit="token") as bar:
-        yield _count_batches(bar, lengths)
+    if text.lengths is None:
+        total = len(items)
+        title = text.description
+        unit = "item"
+        # Each item counts as one unit, at all indices up to the largest.
+        n_units = np.ones(int(items.max(initial=-1)) + 1, dtype=np.int64)
+    else:
+        total = int(text.lengths[items].sum())
+        title = f"{text.description}, {pluralize(len(items), 'item')}"
+        unit = "token"
+        n_units = text.lengths
+    with progress_bar(total, title, shown=is_shown, unit=unit) as bar:
+        yield _make_batch_counter(bar, n_units)
 
 
 def make_request_counter(bar: Any) -> Callable[[int], object]:
-    """Return what advances a bar by some answered requests, and the total of all steps with it."""
+    """Return a function that advances a progress bar by a number of answered requests.
+
+    Inside a block of `show_total`, it also updates the progress of all steps, which is shown at the
+    end of the bar.
+    """
     total = _TOTAL.get()
     if total is None:
         return lambda n_requests: bar.update(n_requests)
@@ -219,17 +227,20 @@ def make_request_counter(bar: Any) -> Callable[[int], object]:
     return advance
 
 
-def _count_batches(bar: Any, units: NDArray[np.int64]) -> Advance:
-    """Return a function that advances a bar when a batch of items is finished.
+def _make_batch_counter(bar: Any, n_units: NDArray[np.int64]) -> Advance:
+    """Return a function that advances a progress bar when a batch of items is finished.
+
+    Inside a block of `show_total`, it also updates the progress of all steps, which is shown at the
+    end of the bar.
 
     Args:
-        bar: The bar of this run. Inside `show_total`, it also shows how much of all work is done.
-        units: (N,) units of the bar that each item counts.
+        bar: The bar, from `progress_bar`.
+        n_units: (N,) number of units of the bar that each item counts for, such as its tokens.
     """
     total = _TOTAL.get()
     if total is None:
-        return lambda batch: bar.update(int(units[batch].sum()))
-    # The time of a batch includes its preparation, as the next ones will take it too.
+        return lambda batch: bar.update(int(n_units[batch].sum()))
+    # The time of a batch includes its preparation, which the next batches will need as well.
     latest = time.perf_counter()
 
     def advance(batch: NDArray[np.int64]) -> None:
@@ -237,8 +248,8 @@ def _count_batches(bar: Any, units: NDArray[np.int64]) -> Advance:
         now = time.perf_counter()
         total.advance(len(batch), seconds=now - latest)
         latest = now
-        # The update below draws both.
+        # `update` below draws the bar with this text.
         bar.set_postfix_str(total.describe(), refresh=False)
-        bar.update(int(units[batch].sum()))
+        bar.update(int(n_units[batch].sum()))
 
     return advance

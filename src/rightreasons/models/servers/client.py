@@ -1,8 +1,8 @@
-"""A client of one server: requests that are repeated, counted, and bounded.
+"""A client of one server, which repeats failed requests, counts costs, and observes limits.
 
-`Client.ask` sends a request until it is answered or cannot be. Failed requests are repeated with
-growing pauses if that may help, each one is counted before the next is allowed, and neither the key
-nor another secret gets into a text.
+`Client.ask` sends a request, and repeats it with growing pauses if it fails and that may help. Each
+request is counted before the next one is allowed. Error messages never contain the key or another
+secret.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ MAX_ESTIMATE_ERROR = 1.3
 """Billed tokens per estimated one that are reserved for a prompt before its reply counts them."""
 
 TRIAL_RETRIES = 2
-"""Repetitions of a request of a trial: what a server does not support fails however often it is asked."""
+"""Repetitions of a request of a trial; an unsupported request fails however often it is sent."""
 
 FIRST_PAUSE = 0.5
 """Seconds before the first repetition; doubled each time up to `MAX_OWN_PAUSE`."""
 
 MAX_OWN_PAUSE = 8.0
-"""Longest pause in seconds that the client takes by itself."""
+"""Longest pause in seconds that the client chooses, without a request of the server."""
 
 MAX_REQUESTED_PAUSE = 120.0
 """Longest pause in seconds that a server may ask for; a longer one ends the run."""
@@ -90,27 +90,27 @@ _UNREACHABLE = (exceptions.NewConnectionError, exceptions.SSLError, exceptions.P
 
 
 class Client:
-    """One server, asked from several threads.
+    """Sends requests to one server from several threads, and counts their costs.
 
     Args:
         url: Address of the server's API, such as http://127.0.0.1:8000/v1.
-        options: How it is asked.
+        options: Key, limits and other options of the server.
 
     Attributes:
-        account: What was spent so far, and the bounds on it.
-        tokens: Estimate of prompt tokens, corrected by what the server billed.
-        answer_lengths: Tokens of the answers so far, by the settings of their generation.
-        pace: Time that the server took for its replies.
-        is_trial: Whether requests are those of a trial.
-        served: The model's name and `system_fingerprint` in replies -> number of such replies.
-        extra: Fields of every request in addition to those of the question.
-        max_retries: Number of repetitions of a request that fails.
+        account: Costs so far, and the limits on them.
+        tokens: Estimate of prompt tokens, which learns from what the server billed.
+        answer_lengths: Numbers of tokens of the answers so far, by the settings of generation.
+        pace: Seconds that the server took for its replies.
+        is_trial: Whether the trial of the server is running.
+        served: Model name and `system_fingerprint` in a reply -> number of such replies.
+        extra: Additional fields of every request.
+        max_retries: Maximum number of repetitions of a request that fails.
         ended: Why no more requests are sent; "" while they are.
-        bound: The bound that was reached; "" for none.
-        answers: The answers so far, by what was asked (`make_keys`).
-        journals: The files of answers that were read, by their paths.
-        write_trial_cost: Called with the kind and the cost of each request of a trial; None after
-            it.
+        bound: The limit that was reached, such as "max_price=5 is reached"; otherwise "".
+        answers: Key of a request, from `make_keys` -> its answer, for all answers so far.
+        journals: Path -> file of answers that was opened.
+        write_trial_cost: Called with the kind of a line and the cost of a request during the trial;
+            None after it.
 
     Raises:
         ValueError: If the address is malformed, or contains a secret.
@@ -120,6 +120,15 @@ class Client:
     """Errors of a request."""
 
     def __init__(self, url: str, options: ServerOptions) -> None:
+        """Read the key and the headers, and open a pool of connections. No request is sent yet.
+
+        Args:
+            url: Address of the server's API.
+            options: Key, limits and other options of the server.
+
+        Raises:
+            ValueError: If the address is malformed, or an environment variable is missing.
+        """
         self.options = options
         self.account = Account(options)
         self.tokens = TokenEstimate()
@@ -161,7 +170,7 @@ class Client:
 
         Raises:
             RequestError: If the server refuses the request, or redirects it to another host.
-            BadReplyError: If the reply is no JSON.
+            BadReplyError: If the reply is not JSON.
             urllib3.exceptions.HTTPError: If the server cannot be reached, or does not reply.
         """
         data = None
@@ -174,7 +183,7 @@ class Client:
                 method, self.url + path + self._query, body=data, headers=self._headers
             )
         except ForeignRedirectError as error:
-            # The server would send every other request there, too.
+            # Every other request would be redirected as well.
             raise RequestError(str(error), ends=True) from None
         status = reply.status
         try:
@@ -193,22 +202,22 @@ class Client:
         return content
 
     def list_models(self) -> list[str]:
-        """Return the names of the server's models.
+        """Return the names of the models that the server lists.
 
         Raises:
             RequestError: If the server does not list them.
         """
         names = self._repeat(lambda: self._send("/models", None), _read_model_names)
-        # A list of models is free.
+        # This request does not count towards the maximum number of requests.
         self.account.n_sent = 0
         return names
 
     def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """Send a request and read its reply, repeatedly if that may help.
+        """Send a request and read its reply, and repeat this if it fails and that may help.
 
         Args:
             path: `CHAT` or `TEXT`.
-            body: The request.
+            body: The fields of the request.
             read: Reads the reply. If it raises `BadReplyError`, the request is sent again.
 
         Raises:
@@ -216,11 +225,11 @@ class Client:
         """
         prompt = body["prompt"] if "prompt" in body else body["messages"]
         length = measure_prompt(prompt)
-        corrected = self.tokens.correct(length)
-        n_tokens = body.get("max_tokens") or body.get("max_completion_tokens") or 0
+        estimated_tokens = self.tokens.correct(length)
+        max_answer_tokens = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         highest_cost = Usage(
-            prompt_tokens=round(MAX_ESTIMATE_ERROR * corrected),
-            answer_tokens=n_tokens,
+            prompt_tokens=round(MAX_ESTIMATE_ERROR * estimated_tokens),
+            answer_tokens=max_answer_tokens,
             unanswered=1,
         )
 
@@ -232,11 +241,11 @@ class Client:
             return reply
 
         def read_and_count(reply: Any) -> T:
-            return self._count_reply(reply, read, length, corrected)
+            return self._count_reply(reply, read, length, estimated_tokens)
 
         if self.write_trial_cost is None:
             return self._repeat(send, read_and_count, highest_cost)
-        # A trial has no answers in whose lines its costs could be.
+        # Requests of a trial have no stored answers, so that their costs are written separately.
         self.account.start_meter()
         self.write_trial_cost(SENT, highest_cost)
         try:
@@ -245,25 +254,26 @@ class Client:
             self.write_trial_cost(TRIAL, self.account.read_meter())
 
     def _count_reply(
-        self, reply: Any, read: Callable[[Any], T], length: PromptLength, corrected: int
+        self, reply: Any, read: Callable[[Any], T], length: PromptLength, estimated_tokens: int
     ) -> T:
-        """Read a reply, and count what it cost.
+        """Read a reply, and add its cost to the account.
 
         Args:
-            reply: The reply.
-            read: Reads it.
+            reply: The reply, as parsed JSON.
+            read: Reads the reply, and returns the answer.
             length: Length of the prompt.
-            corrected: Its estimated tokens, by what the server billed so far.
+            estimated_tokens: Estimated number of prompt tokens, which is used if the reply states
+                none.
         """
         try:
             value = read(reply)
         except BadReplyError:
-            # Tokens of a reply that cannot be read are billed, too.
+            # A reply that cannot be read is billed, too.
             if isinstance(reply, dict) and "usage" in reply:
-                usage = Usage.from_reply(reply, corrected)
+                usage = Usage.from_reply(reply, estimated_tokens)
                 self.account.add(dataclasses.replace(usage, requests=0))
             raise
-        usage = Usage.from_reply(reply, corrected)
+        usage = Usage.from_reply(reply, estimated_tokens)
         self.account.add(usage)
         with self._lock:
             if not usage.unreported:
@@ -273,7 +283,7 @@ class Client:
         return value
 
     def _describe_model(self, reply: Mapping[str, Any]) -> str:
-        """Return the name and the fingerprint of the model that a reply states."""
+        """Return the model name and the `system_fingerprint` of a reply, if it states them."""
         names = []
         for field in ("model", "system_fingerprint"):
             if reply.get(field):
@@ -284,23 +294,23 @@ class Client:
 
     @property
     def usage(self) -> Usage:
-        """What this run asked so far."""
+        """Costs of this run so far."""
         return self.account.usage
 
     def begin(self) -> None:
-        """Send requests again, also after the server had failed."""
+        """Allow requests again, even if the server has failed before; unless a limit is reached."""
         self.bound = self.account.find_reached_bound()
         self.ended = self.bound
         if not self.ended:
             self._stop.clear()
 
     def end(self, reason: str) -> None:
-        """Send no more requests; each further one fails at once for this reason."""
+        """Stop sending requests. All further requests fail at once, for the given reason."""
         self.ended = self.ended or reason
         self._stop.set()
 
     def open_journal(self, out: str | os.PathLike[str]) -> Journal:
-        """Return the journal of a folder; what earlier runs spent there counts for the bounds."""
+        """Return the file of answers of a folder; earlier costs in it count towards the limits."""
         file = find_journal(out)
         if file not in self.journals:
             journal = Journal(file)
@@ -314,17 +324,17 @@ class Client:
     def _repeat(
         self, send: Callable[[], Any], read: Callable[[Any], T], highest_cost: Usage = _FREE
     ) -> T:
-        """Send a request until it is answered, or cannot be, with growing pauses.
+        """Send a request, and repeat it with growing pauses until it is answered or cannot be.
 
         Args:
             send: Sends the request, and returns the reply.
             read: Reads the reply, and returns the answer.
-            highest_cost: Its highest possible cost, which is reserved while the request is under
-                way.
+            highest_cost: Highest possible cost of the request, which is reserved until its reply
+                arrives.
 
         Raises:
             RequestError: If there is no answer after `max_retries` repetitions, the server refuses
-                the request, or no further request may be sent.
+                the request, or no more requests may be sent.
         """
         pause = FIRST_PAUSE
         for attempt in range(self.max_retries + 1):
@@ -336,18 +346,18 @@ class Client:
                 failure = error
             except self.failing as error:
                 failure = self._explain_failure(error, is_last=is_last)
-                # Without a reply, nobody knows the cost: the highest possible one counts.
+                # Without a reply, the cost is unknown, so that the highest possible one counts.
                 if failure.is_billed:
                     self.account.add(highest_cost)
             finally:
                 self.account.release(highest_cost)
-            # A request that is refused would be refused again.
+            # A refused request would be refused again.
             is_refused = failure.status in REFUSED_STATUSES
             if is_refused or failure.ends or self.ended or is_last:
                 break
             self.account.add(Usage(repeated=1))
             seconds = failure.wait
-            # A random pause, so that requests that failed together do not come back together.
+            # Random pauses keep requests that failed together from being sent again together.
             if seconds is None:
                 seconds = pause * random.uniform(0.75, 1.25)  # noqa: S311
             self._stop.wait(seconds)
@@ -359,13 +369,16 @@ class Client:
         raise failure
 
     def _wait_for_turn(self, highest_cost: Usage) -> None:
-        """Wait until a request may be sent, after the pause that the server has asked for.
+        """Wait until a request may be sent, and reserve its cost.
+
+        The server may have asked for a pause, and other requests may have reserved the remaining
+        budget.
 
         Args:
-            highest_cost: The highest possible cost of the request, which is reserved.
+            highest_cost: Highest possible cost of the request.
 
         Raises:
-            RequestError: If no further request may be sent.
+            RequestError: If no more requests may be sent.
         """
         self._stop.wait(max(0.0, self._next_turn - time.monotonic()))
         if not self.ended:
@@ -379,17 +392,17 @@ class Client:
     # --- Reasons
 
     def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
-        """Return why a request failed that has no reply, or one that cannot be read.
+        """Convert an error of the connection, or of an unreadable reply, to a `RequestError`.
 
         Args:
             error: An error of urllib3 or of the operating system, or a `BadReplyError`.
-            is_last: Whether the request will not be repeated. Then a server that cannot be reached
-                is taken to be gone.
+            is_last: Whether the request will not be repeated. If the server cannot be reached then,
+                no other request is sent either.
         """
         # urllib3 wraps the error that ended its attempts.
         if isinstance(error, exceptions.MaxRetryError):
             error = error.reason or error
-        # The last argument of an error of urllib3 is the event itself, after the connection.
+        # The arguments of an error of urllib3 are the connection and the original error.
         origin = error.__cause__
         if origin is None:
             origin = error.args[-1] if error.args else error
@@ -403,9 +416,9 @@ class Client:
         return RequestError(f"the server sent {self._escape(error)}")
 
     def _explain_refusal(self, status: int, body: Any, headers: Mapping[str, str]) -> RequestError:
-        """Return why a server refused a request.
+        """Convert an error that a server sent to a `RequestError`.
 
-        If it asks for a pause, other requests wait for that, too.
+        If the server asks for a pause, other requests wait as well.
 
         Args:
             status: HTTP status.
@@ -414,7 +427,7 @@ class Client:
         """
         message, code = parse_error(body)
         message = self._escape(message or f"status {status}")
-        # If the key was good for other requests, 403 is about this one.
+        # If the key was accepted before, status 403 is about this request, and not about the key.
         is_about_request = status in REFUSED_STATUSES and self.usage.requests > 0
         if status in KEY_STATUSES and not is_about_request:
             reason = f"the server {self._describe_key_problem()} ({status}: {message})"
@@ -430,20 +443,20 @@ class Client:
             reason = f"the server asks to be left alone for {wait:,.0f} s ({status}: {message})"
             return RequestError(reason, status=status, ends=True)
         if wait is not None:
-            # Other requests would be refused, too.
+            # Other requests would be refused in the meantime.
             with self._lock:
                 self._next_turn = max(self._next_turn, time.monotonic() + wait)
         return RequestError(f"the server answers {status}: {message}", status=status, wait=wait)
 
     def _describe_key_problem(self) -> str:
-        """Return what a server does that refuses a request for its key."""
+        """Return the end of a sentence that begins with "the server", on its refusal of the key."""
         variable = self.options.key_variable
         if self._key:
             return f"refuses the key in {variable}"
         return f"asks for a key, and {variable} holds none"
 
     def _escape(self, value: object) -> str:
-        """Return what somebody else wrote, in one line and without the key and other secrets."""
+        """Return a text of the server as one line, without the key and other secrets."""
         text = " ".join(str(value).split()).rstrip(".") or type(value).__name__
         for secret in self._secrets:
             text = text.replace(secret, "…")
@@ -451,11 +464,11 @@ class Client:
 
 
 def _open_pool(url: str, options: ServerOptions) -> urllib3.PoolManager:
-    """Open the connections to a server, through the proxy of the environment if there is one.
+    """Open a pool of connections to a server, through a proxy if the environment names one.
 
     Args:
         url: Address of the server.
-        options: Its timeout, and the number of connections.
+        options: `timeout`, and `in_flight`, the number of connections.
     """
     settings: dict[str, Any] = {
         "timeout": options.timeout,
@@ -474,7 +487,11 @@ def _open_pool(url: str, options: ServerOptions) -> urllib3.PoolManager:
 
 
 def _read_model_names(reply: Any) -> list[str]:
-    """Return the names in a list of models."""
+    """Return the model names in a reply to "/models".
+
+    Raises:
+        BadReplyError: If the reply is not a list of models.
+    """
     names = []
     with raise_bad_reply("a list of models without `data`", reply):
         for entry in reply["data"]:
@@ -484,20 +501,24 @@ def _read_model_names(reply: Any) -> list[str]:
 
 
 def split_address(url: str) -> tuple[str, str]:
-    """Return the address of a server without its query, and the query.
+    """Check the address of a server, and split it into the address of its API and the query.
 
-    A query may only be the version of the API, as of Azure: others may contain secrets.
+    The only allowed query is the version of the API, which Azure needs. Another query may contain a
+    secret, which reports would show.
+
+    Returns:
+        The address without the path of a single function such as "/models"; and the query with its
+        question mark, or "".
 
     Raises:
-        ValueError: If it is no address of http or https, or contains a password or another query,
-            which reports would show.
+        ValueError: If it is not an address of http or https, or contains a password or another
+            query.
 
     Example:
-        >>> split_address("http://127.0.0.1:8000/v1/")
+        >>> split_address("http://127.0.0.1:8000/v1/models")
         ('http://127.0.0.1:8000/v1', '')
-        >>>
-        split_address("https://my.openai.azure.com/openai/deployments/small?api-version=2024-10-21")
-        ('https://my.openai.azure.com/openai/deployments/small', '?api-version=2024-10-21')
+        >>> split_address("https://my.openai.azure.com/openai?api-version=2024-10-21")
+        ('https://my.openai.azure.com/openai', '?api-version=2024-10-21')
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -514,6 +535,6 @@ def split_address(url: str) -> tuple[str, str]:
             f"Expected the bare address of a server, but that of {parts.hostname} holds more, which "
             "a report would show: give a key by an environment variable."
         )
-    # People paste the address of a path, too.
+    # Users may paste the address of a single function.
     path = re.sub("/(?:(?:chat/)?completions|models)$", "", parts.path.rstrip("/"))
     return f"{parts.scheme}://{parts.netloc}{path}", query

@@ -36,13 +36,14 @@ class BadReplyError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Completion:
-    """One choice of a reply.
+    """The text of a reply, and its tokens with their log-probabilities.
 
     Attributes:
-        reply: Its text, reasoning, and end.
-        tokens: Its tokens; () if the server does not report them.
-        logprobs: Log-probability of each token; None for one without, such as the first of an echo.
-        tops: Log-probabilities of the likeliest tokens at each place, by token.
+        reply: Text, thinking, and reason of the end.
+        tokens: The tokens; empty if the server does not report them.
+        logprobs: Log-probability of each token; None if it has none, like the first one of an echo.
+        tops: Log-probabilities of the likeliest tokens at each position, as token ->
+            log-probability.
     """
 
     reply: Reply
@@ -53,12 +54,15 @@ class Completion:
 
 @contextmanager
 def raise_bad_reply(description: str, value: Any) -> Iterator[None]:
-    """Turn errors inside the block into a `BadReplyError` that quotes the value.
+    """Convert errors inside the block to a `BadReplyError` that quotes a value.
 
     Args:
-        description: What was received instead of the expected form, such as "a choice without
+        description: What the server sent in place of the expected form, such as "a choice without
             text".
-        value: The value that is read in the block.
+        value: The value that the block reads.
+
+    Raises:
+        BadReplyError: If the block raises an error, as it does for a value of another form.
     """
     try:
         yield
@@ -69,18 +73,17 @@ def raise_bad_reply(description: str, value: Any) -> Iterator[None]:
 
 
 def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Completion:
-    """Read the first choice of a reply of `/chat/completions` or `/completions`.
+    """Read the first choice of a reply to `/chat/completions` or `/completions`.
 
     Args:
         reply: The reply, as parsed JSON.
-        tags: (opening, closing) tags of reasoning that are not usual.
+        tags: (opening, closing) tags of thinking, in addition to the usual ones.
 
     Raises:
-        BadReplyError: If it is no such reply.
+        BadReplyError: If it is not such a reply.
     """
     with raise_bad_reply("a reply without `choices`", reply):
-        # Azure and Gemini reply without a choice, but with its cost, if a filter stops the
-        # question.
+        # If a filter stops the question, Azure and Gemini reply without a choice, but with a cost.
         is_filtered = reply["choices"] == [] and reply.get("usage")
         if is_filtered:
             usage = count_reply_tokens(reply)
@@ -110,11 +113,11 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
 
 
 def _get_message(choice: Any) -> Mapping[str, Any]:
-    """Return the message of a choice: that of a conversation, or {"content": text} of a text.
+    """Return the message of a choice in a conversation, or {"content": text} for a text.
 
     Raises:
-        TypeError: If the text is no string.
-        KeyError: If there is neither.
+        TypeError: If the text is not a string.
+        KeyError: If there is neither a message nor a text.
     """
     message = choice.get("message")
     if isinstance(message, dict):
@@ -126,21 +129,24 @@ def _get_message(choice: Any) -> Mapping[str, Any]:
 
 
 def _find_thinking(message: Mapping[str, Any]) -> str:
-    """Return the reasoning of a message, which servers put into one of several fields."""
+    """Return the thinking in a message; an empty string if there is none.
+
+    Servers have several names for its field, and some put it among the parts of the content.
+    """
     for name in DIALECTS["thinking"]:
         text = extract_text(message.get(name))
         if text:
             return text
-    # Mistral and others have it among the parts of the content.
     return extract_text(message.get("content"), "thinking")
 
 
 def _read_tokens(reported: Any) -> list[Token]:
-    """Return the tokens of a choice with their log-probabilities; [] if none are reported.
+    """Return the tokens of a choice with their log-probabilities; empty if none are reported.
 
     Args:
-        reported: The field `logprobs`. Of a conversation, `content` is a list of tokens; of a text,
-            `tokens`, `token_logprobs` and `top_logprobs` are lists of equal lengths.
+        reported: The field `logprobs` of the choice. In a conversation, its `content` is a list of
+            tokens. For a text, `tokens`, `token_logprobs` and `top_logprobs` are lists of equal
+            lengths.
     """
     if not reported:
         return []
@@ -150,11 +156,15 @@ def _read_tokens(reported: Any) -> list[Token]:
 
 
 def _read_text_tokens(reported: Any) -> list[Token]:
-    """Return the tokens of a text, from lists of tokens, log-probabilities and likeliest tokens."""
+    """Return the tokens of a text with their log-probabilities.
+
+    Args:
+        reported: The field `logprobs` of a choice: `tokens`, `token_logprobs` and `top_logprobs`
+            are lists of equal lengths, of which the last may be missing or shorter.
+    """
     tokens = reported.get("tokens") or []
     values = reported.get("token_logprobs") or []
     tops = list(reported.get("top_logprobs") or [])
-    # The likeliest tokens may be missing, or end before the text.
     tops += [None] * (len(tokens) - len(tops))
     rows: list[Token] = []
     for token, value, top in zip(tokens, values, tops, strict=True):
@@ -163,7 +173,12 @@ def _read_text_tokens(reported: Any) -> list[Token]:
 
 
 def _read_chat_token(entry: Any) -> Token:
-    """Return a token of a conversation, with its log-probability and the likeliest tokens."""
+    """Return a token of a conversation, its log-probability, and the likeliest tokens there.
+
+    Args:
+        entry: A dictionary with `token`, `logprob`, and perhaps `top_logprobs`, a list of such
+            dictionaries.
+    """
     top = {}
     for likely in entry.get("top_logprobs") or ():
         token = str(likely["token"])
@@ -187,16 +202,17 @@ def _to_floats(values: Any) -> dict[str, float]:
 
 
 def read_prompt(reply: Any) -> Completion:
-    """Read the `prompt_logprobs` of a reply: each token of the prompt with its log-probability.
+    """Read the tokens of a prompt and their log-probabilities, `prompt_logprobs`, from a reply.
 
     Args:
         reply: The reply, as parsed JSON.
 
     Returns:
-        The tokens of the prompt. If the server has ignored that they are asked for, the completion.
+        The tokens of the prompt. If the server has ignored the request for them, the generated
+        completion.
 
     Raises:
-        BadReplyError: If they cannot be read.
+        BadReplyError: If the reply cannot be read.
     """
     entries = None
     if isinstance(reply, dict):
@@ -212,7 +228,7 @@ def read_prompt(reply: Any) -> Completion:
                 tokens.append("")
                 values.append(None)
                 continue
-            # The token of the prompt comes first, before likelier ones.
+            # The first value of an entry is the token of the prompt, and likelier ones follow.
             token = next(iter(entry.values()))
             text = str(token["decoded_token"])
             value = float(token["logprob"])
@@ -225,16 +241,17 @@ def read_prompt(reply: Any) -> Completion:
 
 
 def request_continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Completion:
-    """Ask for the echo of a prompt and the text that follows it, and return the tokens of the text.
+    """Request the echo of a prompt with a text after it, and return the tokens of the text.
 
-    A token with characters of both counts for the text. If the tokens do not spell the text, such
-    as those of a part of a letter, the prompt is echoed alone, and the tokens of the text are those
-    that the longer echo has in addition.
+    A token with characters of both counts as a token of the text. If the tokens of the echo cannot
+    be joined to the text, because some are parts of a character, the prompt is echoed separately.
+    The tokens of the text are then those that the longer echo has in addition.
 
     Args:
-        echo: Returns the echo of a text; tokens generated after it do not count.
+        echo: Requests the echo of a text. The echo may end with generated tokens, which are
+            ignored.
         prompt: The prompt.
-        text: The continuation.
+        text: The text.
 
     Raises:
         BadReplyError: If the echo does not contain the text.
@@ -253,12 +270,12 @@ def request_continuation(echo: Callable[[str], Completion], prompt: str, text: s
     completion = echo(prompt + text)
     n_skipped = _count_start_tokens(completion, prompt + text)
     if n_skipped is None:
-        # Without a prompt, no token comes before the text.
+        # An empty prompt has no tokens.
         prompt_echo = Completion(Reply())
         if prompt:
             prompt_echo = echo(prompt)
         return select_added_tokens(completion, prompt_echo, n_generated=1)
-    # The number of characters up to the end of each token.
+    # Number of characters up to the end of each token.
     lengths = map(len, completion.tokens[n_skipped:])
     ends = list(itertools.accumulate(lengths))
     n_characters = len(prompt) + len(text)
@@ -273,8 +290,11 @@ def _slice_tokens(completion: Completion, start: int, end: int) -> Completion:
 
 
 def _count_start_tokens(completion: Completion, text: str) -> int | None:
-    """Return how many tokens stand before a text in its echo; None if the tokens do not spell it."""
-    # Some echoes spell a start token before the text.
+    """Return the number of start tokens before a text in its echo.
+
+    None if the tokens of the echo cannot be joined to the text.
+    """
+    # Some echoes begin with a start token, written out.
     for n_skipped in (0, 1):
         if "".join(completion.tokens[n_skipped:]).startswith(text):
             return n_skipped
@@ -284,8 +304,12 @@ def _count_start_tokens(completion: Completion, text: str) -> int | None:
 def _find_index_above(ends: Sequence[int], position: int) -> int:
     """Return the index of the first number that is greater than a position.
 
+    Args:
+        ends: Increasing numbers.
+        position: The position.
+
     Raises:
-        ValueError: If there is none.
+        ValueError: If no number is greater.
     """
     for index, end in enumerate(ends):
         if end > position:
@@ -296,19 +320,19 @@ def _find_index_above(ends: Sequence[int], position: int) -> int:
 def select_added_tokens(
     completion: Completion, bare: Completion, *, n_generated: int = 0
 ) -> Completion:
-    """Return the tokens that an echo has in addition to that of its prompt alone.
+    """Return the tokens that the echo of a longer text has in addition to the echo of its prompt.
 
     Args:
-        completion: The echo of the prompt and the text that follows it.
-        bare: The echo of the prompt.
-        n_generated: Number of generated tokens at the end of each.
+        completion: Echo of the prompt with the text after it.
+        bare: Echo of the prompt only.
+        n_generated: Number of generated tokens at the end of each echo, which are ignored.
 
     Raises:
-        BadReplyError: If the echo of the prompt is not the beginning of the other.
+        BadReplyError: If the longer echo does not begin with the tokens of the prompt.
     """
     start = max(len(bare.tokens) - n_generated, 0)
     end = len(completion.tokens) - n_generated
-    # The last token of the prompt may merge with the beginning of the text, and is not compared.
+    # The last token of the prompt is not compared, because it may merge with the text.
     n_compared = start - 1
     is_continued = completion.tokens[:n_compared] == bare.tokens[:n_compared]
     if end <= start or not is_continued:
@@ -319,17 +343,17 @@ def select_added_tokens(
 
 
 def find_first_tokens(top: Mapping[str, float], continuations: Sequence[str]) -> list[float]:
-    """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
+    """Look up the log-probability of the first token of each continuation.
 
-    The first token of a continuation is the longest one that it begins with. If there is none,
-    spaces at the beginning do not matter.
+    The first token is the longest of the likeliest tokens that the continuation begins with. If
+    there is none, white space at the beginning of both is ignored.
 
     Args:
-        top: Token -> log-probability.
-        continuations: Texts.
+        top: The likeliest next tokens, as token -> log-probability.
+        continuations: The continuations.
 
     Returns:
-        One value per continuation; minus infinity if no token begins it.
+        One log-probability per continuation; minus infinity if no token begins it.
 
     Raises:
         ValueError: If two continuations begin with the same token.
@@ -361,13 +385,13 @@ begin with ' pos'.
 
 
 def _find_first_token(top: Mapping[str, float], text: str) -> str:
-    """Return the token of some likeliest ones with which a text begins; "" if there is none.
+    """Return the one of the likeliest tokens with which a text begins; "" if there is none.
 
-    Of several such tokens, one with the same space before it is preferred, then the longest one,
-    then the likeliest.
+    White space before the token and the text is ignored. If there are several such tokens, one with
+    the same white space is preferred, then the longest, then the likeliest.
 
     Args:
-        top: Token -> log-probability.
+        top: The likeliest next tokens, as token -> log-probability.
         text: The text.
     """
     stripped_text = text.strip()
@@ -378,7 +402,8 @@ def _find_first_token(top: Mapping[str, float], text: str) -> str:
             candidates.append(token)
 
     def rank(token: str) -> tuple[bool, int, float]:
-        return text.startswith(token), len(token.strip()), top[token]
+        has_same_space = text.startswith(token)
+        return has_same_space, len(token.strip()), top[token]
 
     # `max` returns the first of equal candidates, in the order of the server.
     return max(candidates, key=rank, default="")

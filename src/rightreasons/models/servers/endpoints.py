@@ -1,7 +1,7 @@
-"""How one path of a server is asked, in the words that it knows: `Endpoint`.
+"""Requests to one path of a server, with the parameters that it accepts: `Endpoint`.
 
-The trial of a server finds which parameters a path refuses or calls by another name, and what it
-can be asked. Each request is then written accordingly.
+The trial of a server finds which parameters a path refuses, which have another name there, and what
+the path can do. Requests are written accordingly.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import BRIEF, Ability, Message
@@ -27,7 +27,11 @@ from rightreasons.models.servers.refusals import RequestError
 
 
 def _make_schema(answers: Sequence[str]) -> dict[str, Any]:
-    """Return the `response_format` of a JSON object {"answer": X}, with X one of some answers."""
+    """Return the `response_format` that allows only JSON like {"answer": "B"}.
+
+    Args:
+        answers: The allowed answers.
+    """
     schema = {
         "type": "object",
         "required": ["answer"],
@@ -41,7 +45,7 @@ def _make_schema(answers: Sequence[str]) -> dict[str, Any]:
 
 
 def _make_grammar(answers: Sequence[str]) -> str:
-    """Return the grammar, as llama.cpp writes it, of a text that is one of some answers."""
+    """Return a grammar of llama.cpp that allows only the given answers."""
     texts = [json.dumps(answer, ensure_ascii=False) for answer in answers]
     return f"root ::= {' | '.join(texts)}"
 
@@ -52,12 +56,16 @@ CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
     "grammar": _make_grammar,
     "response_format": _make_schema,
 }
-"""Parameters that hold an answer to given ones: of vLLM today and earlier, of llama.cpp, and of
-OpenAI, which writes JSON."""
+"""Name of a parameter that restricts answers to given ones -> a function that makes its value.
+
+The parameters are those of current and of earlier vLLM, of llama.cpp, and of OpenAI, where an
+answer is JSON."""
 
 
 def unwrap_answer(reply: Reply) -> Reply:
-    """Return a reply with the answer in place of the JSON object that contains it, if there is one.
+    """Replace the text of a reply like {"answer": "B"} by the answer in it.
+
+    A reply that is not such a JSON object is returned unchanged.
 
     Example:
         >>> unwrap_answer(Reply('{"answer": "B"}')).text, unwrap_answer(Reply("B")).text
@@ -84,26 +92,25 @@ class Finding(NamedTuple):
 
 @dataclasses.dataclass
 class Endpoint:
-    """How one path of a server is asked.
+    """One path of a server, with what its trial found out.
 
     Attributes:
         client: The server.
-        model: The model's name on it.
+        model: Name of the model on the server.
         path: The path, `CHAT` or `TEXT`.
-        works: Whether it generates text.
+        works: Whether the path generates text.
         draws: Whether answers at a temperature above 0 differ.
-        drawing: Fields that it needs besides a temperature above 0 before it draws.
-        refused: Parameters that it refuses.
-        renamed: Parameters that it knows by another name.
-        top: Number of the likeliest tokens that it reports; 0 if there are none that can be relied
-            upon.
-        echo: Whether its log-probabilities of given texts can be relied upon.
-        thinks: Whether it thinks before it answers.
-        budget: Tokens that an answer needs, including those of its thinking.
-        extra: Fields of each request, such as to think or not.
-        tags: (open, close) of reasoning that is not usual.
-        constraint: Name of the one of `CONSTRAINTS` that holds answers to given ones; "" for none.
-        findings: What each part of its trial found.
+        drawing: Additional fields that the server needs to sample at a temperature above 0.
+        refused: Names of parameters that the server refuses.
+        renamed: Usual name of a parameter -> its name on the server.
+        top: Number of likeliest tokens that the server reports; 0 if they are not reliable.
+        echo: Whether log-probabilities of given texts are reliable.
+        thinks: Whether the model thinks before it answers.
+        budget: Number of tokens that an answer needs, including those of thinking.
+        extra: Additional fields of each request, such as the one that turns thinking off.
+        tags: (opening, closing) tags of thinking, in addition to the usual ones.
+        constraint: Key of `CONSTRAINTS` by which answers can be restricted. Empty if there is none.
+        findings: The finding of each part of the trial.
     """
 
     client: Client
@@ -130,22 +137,23 @@ class Endpoint:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What this path can be asked."""
-        can_by_ability = {
+        """Abilities of the path that passed the trial."""
+        passed_by_ability: dict[Ability, object] = {
             "text": self.works,
             "next_words": self.top,
             "likelihoods": self.echo,
             "constrained_text": self.constraint,
         }
-        names = [ability for ability, can in can_by_ability.items() if can]
-        return frozenset(cast("list[Ability]", names))
+        return frozenset(ability for ability, passed in passed_by_ability.items() if passed)
 
     def ask(self, prompt: Any, **parameters: Any) -> Completion:
-        """Send a request, with the parameters as this path accepts them, and return the reply.
+        """Send a request, and return the reply.
+
+        Parameters that the server refuses are left out, and others are renamed.
 
         Args:
             prompt: A text, or the turns of a conversation.
-            **parameters: Parameters of the request, such as `max_tokens`, by their usual names.
+            **parameters: Parameters of the request by their usual names, such as `max_tokens`.
 
         Raises:
             RequestError: If there is no answer.
@@ -154,52 +162,63 @@ class Endpoint:
         try:
             return self.client.ask(self.path, body, lambda reply: read_completion(reply, self.tags))
         except RequestError as failure:
-            # Some servers report the end of an answer, such as that of a filter, as an error.
+            # Some servers report as an error that an answer ended, for example by a filter.
             for words, finish in DIALECTS["ends"].items():
                 if words in str(failure):
                     return Completion(Reply(finish=finish))
             raise
 
     def constrain(self, answers: Sequence[str]) -> dict[str, Any]:
-        """Return the parameter that restricts an answer, such as {"guided_choice": ["A", "B"]}.
+        """Return the parameter that restricts a reply to given answers.
 
-        {} if the server has no such parameter, or there are no texts.
+        Args:
+            answers: The allowed answers.
+
+        Returns:
+            A parameter such as {"guided_choice": ["A", "B"]}; empty if the server has none, or
+            there are no answers.
         """
-        # Servers refuse a list that names an answer twice.
+        # Servers refuse a list with a repeated answer.
         distinct = list(dict.fromkeys(answer.strip() for answer in answers))
         if not self.constraint or not distinct:
             return {}
         return {self.constraint: CONSTRAINTS[self.constraint](distinct)}
 
     def request_next_tokens(self, prompt: Any, top: int) -> Completion:
-        """Ask for the likeliest next tokens."""
+        """Request the likeliest next tokens after a prompt.
+
+        Args:
+            prompt: A text, or the turns of a conversation.
+            top: Number of tokens.
+        """
         reported: dict[str, Any] = {"logprobs": top}
         if self.is_chat:
             reported = {"logprobs": True, "top_logprobs": top}
-        # At temperature 1 the distribution is the model's own, also on a server that applies the
-        # temperature to it.
+        # Some servers apply the temperature to the reported probabilities, which 1 leaves
+        # unchanged.
         return self.ask(prompt, max_tokens=1, temperature=1.0, **reported)
 
     def request_continuations(self, prompt: Any, texts: Sequence[str]) -> list[Completion]:
-        """Ask for the log-probabilities of the tokens of texts that follow a prompt.
+        """Request the log-probabilities of the tokens of texts after a prompt.
 
-        The path of texts echoes the prompt with each text. The path of conversations reports the
-        log-probabilities of a whole conversation, from which those without the text are removed.
+        The path for texts echoes the prompt with each text. The path for conversations reports the
+        log-probabilities of a whole conversation, from which those of the prompt are removed.
 
         Args:
-            prompt: A text, or the turns of a conversation, of which the last may begin the answer.
+            prompt: A text; or the turns of a conversation, whose last one may be the beginning of
+                the answer.
             texts: The texts.
 
         Returns:
             The tokens of each text.
 
         Raises:
-            BadReplyError: If what is echoed does not contain a text.
+            BadReplyError: If an echo does not contain its text.
             RequestError: If there is no answer.
         """
         if not self.is_chat:
-            # The first token of an echo has no log-probability, so that an empty prompt is replaced
-            # by a line break.
+            # A line break replaces an empty prompt, because the first token of an echo has no
+            # log-probability.
             return [request_continuation(self._echo, prompt or "\n", text) for text in texts]
         turns = list(prompt)
         beginning = ""
@@ -225,8 +244,9 @@ class Endpoint:
     def _make_body(self, prompt: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of a request.
 
-        Fields of the trial, then those of the user, then the parameters of the request replace
-        earlier ones of the same name. Parameters that the path refuses are left out.
+        If a field is given several times, the parameters of the request take precedence over fields
+        of the user, and these over fields from the trial. Parameters that the server refuses are
+        left out.
 
         Args:
             prompt: A text, or the turns of a conversation.
@@ -237,13 +257,13 @@ class Endpoint:
             body["prompt"] = prompt
         else:
             body["messages"] = [dict(turn) for turn in prompt]
-            # The model continues a turn of the assistant, in place of a new one.
+            # The model continues a last turn of the assistant, and does not begin a new one.
             if prompt[-1]["role"] == "assistant":
                 body["continue_final_message"] = True
                 body["add_generation_prompt"] = False
         body |= self.extra
         body |= self.client.extra
-        # Some servers sample only with another field besides the temperature.
+        # Some servers sample only with another field in addition to the temperature.
         if parameters.get("temperature") and "temperature" not in self.refused:
             body |= self.drawing
         for name, value in parameters.items():

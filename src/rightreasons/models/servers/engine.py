@@ -1,9 +1,9 @@
 """A language model behind an OpenAI-compatible server: `ServerEngine`, made by `open_server`.
 
 Servers are vLLM, SGLang, llama.cpp, TGI, `transformers serve`, hosted APIs, and providers of
-inspect_ai. Each public method turns requests into those that are sent, and lays out the answers;
-`_collect` sends what no journal has, and stores each answer with its cost. The first prompts of the
-data tell what all of them will cost.
+inspect_ai. Each public method turns requests into those that are sent, and returns the answers by
+request. `_collect` sends the requests that no journal has, and stores each answer with its cost.
+The total cost is estimated from the first prompts of the data.
 """
 
 from __future__ import annotations
@@ -104,6 +104,12 @@ class ServerEngine:
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
+        """Copy the results of the trial. Further requests use the retries of the options.
+
+        Args:
+            endpoint: The path of the server, with the results of its trial.
+            is_trial_recorded: Whether the cost of the trial is in a file of answers.
+        """
         self.endpoint = endpoint
         self.client = endpoint.client
         self.model_name = endpoint.model
@@ -126,21 +132,24 @@ class ServerEngine:
     # --- Descriptions
 
     def render(self, prompt: str | Sequence[Message]) -> str:
-        """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
+        """Return a prompt as one string: a text unchanged, or the turns of a conversation as lines.
+
+        The server has the chat template, which is not known here.
+        """
         if isinstance(prompt, str):
             return prompt
         return "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
 
     def describe(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-        """Describe the server for a report.
+        """Describe the server, its trial and its costs, for a report.
 
         Args:
-            out: Folder of answers that the costs are about. None for this run as a whole.
+            out: Folder of answers whose costs are described. None for all answers of this run.
 
         Returns:
-            `server`, `model`, `chat`, `abilities`, `thinks`; `trial`, what each part of it found;
-            `changes`, a sentence on changes of the model; and `usage`, the costs of
-            `_describe_usage`.
+            `server`, `model`, `chat`, `abilities` and `thinks`; `trial`, a list with the finding of
+            each part of the trial; `changes`, a sentence if the model changed during the run; and
+            `usage`, the costs.
         """
         return {
             "server": self.client.url,
@@ -154,18 +163,18 @@ class ServerEngine:
         }
 
     def _describe_usage(self, out: str | os.PathLike[str] | None) -> dict[str, Any]:
-        """Return what answers have cost, as counts of requests and tokens with their price.
+        """Return the costs of answers, as counts of requests and tokens with their price.
 
         Args:
             out: Folder of answers. None for all answers of this run.
 
         Returns:
-            `report`, the costs of the answers that this run uses, also of those that an earlier run
-            paid for; `folder`, everything that was spent in the folder; and `run`, what this run
-            has spent.
+            `report`, the costs of the answers that this run uses, including those that an earlier
+            run paid for; `folder`, all costs that are recorded in the folder; and `run`, the costs
+            of this run.
         """
         run = self.client.usage
-        # Without a folder, nothing but this run is known.
+        # Without a folder, only this run is known.
         folder = run
         costs: dict[str, Usage] = {}
         if out is None:
@@ -184,7 +193,7 @@ class ServerEngine:
         }
 
     def describe_trial(self) -> str:
-        """Return what the trial found, a line each."""
+        """Return a text on the trial of the server, with one line for each part."""
         abilities = ", ".join(sorted(self.abilities)).replace("_", " ")
         form = "conversations" if self.has_template else "texts"
         lines = [f"{self.name} at {self.client.url} is asked by {form}, for {abilities}."]
@@ -194,14 +203,17 @@ class ServerEngine:
         return "\n".join(lines)
 
     def describe_changes(self) -> str:
-        """Return a sentence on the model that changed while it was asked; "" if nothing shows it."""
+        """Return a sentence if replies came from several models or versions; otherwise "".
+
+        Replies state the name of the model, and some servers a fingerprint of its version.
+        """
         if len(self.client.served) < 2:
             return ""
-        parts = [f"{count:,} by {form}" for form, count in self.client.served.most_common()]
+        parts = [f"{count:,} by {model}" for model, count in self.client.served.most_common()]
         return f"The model changed between the answers: {', '.join(parts)}."
 
     def _describe_way(self, *parts: str) -> str:
-        """Return how answers came about, with the changes of the model."""
+        """Join descriptions of the computation of answers, and a sentence on changes of the model."""
         return "; ".join(filter(None, [*parts, self.describe_changes()]))
 
     # --- Log-probabilities
@@ -209,15 +221,16 @@ class ServerEngine:
     def likelihoods(self, requests: Sequence[Request], **storage: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request.
 
-        Letters and digits are single tokens: their likelihoods are among those of the likeliest
-        next tokens, so that one request has all of them. Others are those of an echo.
+        Continuations that are letters or digits are single tokens. Their likelihoods are among
+        those of the likeliest next tokens, which one request returns. The likelihoods of other
+        continuations are from echoes.
 
         Args:
             requests: N requests.
-            **storage: Options of `HowToKeep`; progress also says what the run costs.
+            **storage: Options of `HowToKeep`; with progress, the costs of the run are shown, too.
 
         Raises:
-            ValueError: If the server's echo did not pass the trial.
+            ValueError: If echoes of the server did not pass its trial.
         """
         self._check(ECHOES, requests)
         single_tokens = self._find_single_tokens(requests, **storage)
@@ -234,7 +247,7 @@ class ServerEngine:
             values[request.name] = [np.nan if value is None else value for value in likelihoods]
             lengths[request.name] = [1.0] * len(likelihoods)
         for index, row in rows.items():
-            # The name of a part ends in the position of its first continuation.
+            # The name of a part is that of its request, and the index of its first continuation.
             name, _, number = parts[index].name.rpartition(PART)
             start = int(number)
             positions = slice(start, start + len(row["values"]))
@@ -243,7 +256,7 @@ class ServerEngine:
         failures = {}
         for part_name, reason in part_failures.items():
             name, _, _ = part_name.rpartition(PART)
-            # A request of which one continuation failed has no answer.
+            # If one continuation fails, the whole request does.
             failures[name] = reason
             values[name] = [np.nan] * len(values[name])
             lengths[name] = [np.nan] * len(values[name])
@@ -253,11 +266,10 @@ class ServerEngine:
         )
 
     def _ask_echo(self, request: Request) -> Row:
-        """Ask for the log-likelihood of each continuation of a request, from echoes.
+        """Request echoes of the continuations of a request, and return their log-likelihoods.
 
         Returns:
-            `values`, the log-likelihood of each continuation; and `lengths`, the number of its
-            tokens.
+            `values`, the log-likelihood of each continuation; and `lengths`, its number of tokens.
 
         Raises:
             BadReplyError: If a token has no log-probability.
@@ -277,15 +289,15 @@ class ServerEngine:
     def _find_single_tokens(
         self, requests: Sequence[Request], **storage: Unpack[HowToKeep]
     ) -> dict[str, list[float | None]]:
-        """Ask for the log-probabilities of continuations that are letters or digits.
+        """Return the log-probabilities of continuations that are letters or digits.
 
         Args:
-            requests: Requests, of which those with other continuations are left out.
+            requests: Requests. Those with other continuations are skipped.
             **storage: Options of `HowToKeep`.
 
         Returns:
-            Name of a request -> log-probability of each continuation; None for those that are not
-            among the likeliest next tokens.
+            Name of a request -> log-probability of each continuation, or None if it is not among
+            the likeliest next tokens.
         """
         top = self.endpoint.top
 
@@ -293,20 +305,20 @@ class ServerEngine:
             likeliest = self._request_likeliest(request)
             return {"values": [likeliest.get(text) for text in request.continuations]}
 
-        marked = [request for request in requests if self._is_asked_by_single_tokens(request)]
-        rows, _ = self._collect(SINGLE_TOKENS, marked, ask, settings={"top": top}, **storage)
-        # A plan counts the echoes of what is missing.
+        selected = [request for request in requests if self._is_asked_by_single_tokens(request)]
+        rows, _ = self._collect(SINGLE_TOKENS, selected, ask, settings={"top": top}, **storage)
+        # From now on, a plan of costs includes echoes of such continuations.
         if any(None in row["values"] for row in rows.values()):
             self._misses_single_tokens = True
-        return {marked[index].name: list(row["values"]) for index, row in rows.items()}
+        return {selected[index].name: list(row["values"]) for index, row in rows.items()}
 
     def _request_likeliest(self, request: Request) -> Mapping[str, float]:
-        """Ask for the likeliest next tokens of a request.
+        """Request the likeliest next tokens of a request.
 
         Returns:
-            Token -> log-probability; {} if the model ends its answer at once.
+            Token -> log-probability; empty if the model ends its answer at once.
         """
-        # As in an echo, a line break stands for no prompt.
+        # As in an echo, an empty prompt is replaced by a line break.
         completion = self.endpoint.request_next_tokens(request.prompt or "\n", self.endpoint.top)
         return completion.tops[0] if completion.tops else {}
 
@@ -318,10 +330,10 @@ class ServerEngine:
 
         Args:
             requests: N requests.
-            **storage: Options of `HowToKeep`; progress also says what the run costs.
+            **storage: Options of `HowToKeep`; with progress, the costs of the run are shown, too.
 
         Raises:
-            ValueError: If the server's likeliest tokens did not pass the trial, or two
+            ValueError: If the likeliest tokens of the server did not pass its trial, or two
                 continuations of a request begin with the same token.
         """
         top = self.endpoint.top
@@ -331,8 +343,8 @@ class ServerEngine:
         values = []
         lengths = []
         n_missing = 0
-        # A request without an answer has NaN for each continuation.
         for index, request in enumerate(requests):
+            # A request that failed has NaN for each continuation.
             failed_row = [np.nan] * len(request.continuations)
             row = rows.get(index, {"values": failed_row, "lengths": failed_row})
             values.append(row["values"])
@@ -343,14 +355,15 @@ class ServerEngine:
         return Likelihoods(_join_rows(values), _join_rows(lengths), failures, 0, way)
 
     def _ask_next_words(self, request: Request) -> Row:
-        """Ask for the log-probability of the first token of each continuation.
+        """Request the log-probability of the first token of each continuation.
 
         Returns:
-            `values`, a log-probability for each continuation, minus infinity if it is not among the
-            likeliest next tokens; `lengths`, ones; and `missing`, the number of infinite values.
+            `values`, a log-probability for each continuation, which is minus infinity if the token
+            is not among the likeliest ones; `lengths`, ones; and `missing`, the number of infinite
+            values.
 
         Raises:
-            BadReplyError: If no continuation is among them.
+            BadReplyError: If all values are infinite.
         """
         completion = self.endpoint.request_next_tokens(request.prompt, self.endpoint.top)
         likeliest = completion.tops[0] if completion.tops else {}
@@ -374,16 +387,16 @@ class ServerEngine:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return `n` generated answers to each request.
+        """Return `options.n` generated answers to each request.
 
         Args:
             requests: N requests.
             options: Options of the generation. Its fields can be given as keywords instead.
-            progress: Whether to show a progress bar, and what the run costs.
-            out: Folder for the answers; a later run asks only what has none.
+            progress: Whether to show a progress bar, and the costs of the run.
+            out: Folder for the answers. A later run requests only missing ones.
 
         Raises:
-            ValueError: If several answers are drawn from a server that draws only one.
+            ValueError: If several answers are sampled from a server that does not sample.
         """
         if options.n > 1 and options.temperature > 0 and not self.endpoint.draws:
             raise ValueError(
@@ -407,18 +420,18 @@ class ServerEngine:
         return Answers(replies, failures, 0, self._describe_way("answers generated by the server"))
 
     def _ask_replies(self, request: Request, options: Generation) -> list[Reply]:
-        """Ask for the answers to a request, one at a time.
+        """Request the answers to a request, one after another.
 
         Args:
             request: The request.
-            options: How they are generated.
+            options: Number of answers, and how they are generated.
 
         Returns:
             `options.n` replies.
         """
         seed = options.seed
-        # A seed for each item, as in a local engine, so that samples of different items are
-        # independent. The numbers of the answers are added to it.
+        # As in a local engine, each item has its own seed, so that samples of different items are
+        # independent. The number of the answer is added to it.
         if options.temperature > 0:
             seed = int(item_rng(options.seed, request.name).integers(2**31 - options.n))
         parameters: dict[str, Any] = {
@@ -445,44 +458,48 @@ class ServerEngine:
     def plan_requests(
         self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any] | None = None
     ) -> list[PlannedRequests]:
-        """Return the requests that are sent for others, by their kinds.
+        """Return the requests that are sent to the server, grouped by their kinds.
+
+        Requests for likelihoods become requests for single tokens, and echoes of continuations.
 
         Args:
             requests: The requests.
             kind: A key of `ABILITY_BY_KIND`.
-            settings: Those of `Generation` for replies.
+            settings: Options of `Generation` as a dictionary, for generated replies.
         """
         top_settings = {"top": self.endpoint.top}
         if kind == NEXT_WORDS:
             return [PlannedRequests(kind, top_settings, requests)]
         if kind != ECHOES:
             return [PlannedRequests(kind, settings or {}, requests)]
-        marked = []
-        echoed = []
+        by_single_tokens = []
+        by_echo = []
         for request in requests:
             if self._is_asked_by_single_tokens(request):
-                marked.append(request)
+                by_single_tokens.append(request)
             else:
-                echoed.append(request)
-        # A letter that is not among the likeliest tokens is echoed.
+                by_echo.append(request)
+        # A letter that is not among the likeliest tokens is echoed in addition.
         if self._misses_single_tokens:
-            echoed += marked
+            by_echo += by_single_tokens
         return [
-            PlannedRequests(SINGLE_TOKENS, top_settings, marked),
-            PlannedRequests(ECHOES, {}, list_echoes(echoed)),
+            PlannedRequests(SINGLE_TOKENS, top_settings, by_single_tokens),
+            PlannedRequests(ECHOES, {}, list_echoes(by_echo)),
         ]
 
     def make_keys(self, plan: PlannedRequests) -> list[str]:
-        """Return what the answer to each planned request is stored under."""
+        """Return the keys under which the answers to planned requests are stored."""
         run = {"kind": plan.kind, "model": self.fingerprint, **plan.settings}
         return make_keys(run, plan.requests)
 
     def take_stored(self, plan: PlannedRequests, out: str | os.PathLike[str] | None) -> set[str]:
-        """Return the keys of planned requests whose answers are known, and learn from their costs.
+        """Load the stored answers to planned requests, and return the keys of those that are known.
+
+        Estimates of costs are updated by the costs of the loaded answers.
 
         Args:
             plan: The requests.
-            out: Folder whose answers are read. None for those of this run alone.
+            out: Folder whose answers are loaded. None for the answers of this run only.
         """
         keys = self.make_keys(plan)
         if out is not None:
@@ -496,7 +513,7 @@ class ServerEngine:
         return set(keys) & self.client.answers.keys()
 
     def needs_samples(self, kind: str, settings: Mapping[str, Any]) -> bool:
-        """Return whether nothing tells yet what requests of a kind cost."""
+        """Return whether an estimate of the costs of requests needs answers to a few of them."""
         if not self.client.tokens.has_prompts:
             return True
         return kind == REPLIES and not self.client.answer_lengths.has(settings)
@@ -504,50 +521,54 @@ class ServerEngine:
     def sample(
         self, requests: Sequence[Request], ask: Callable[[Sequence[Request]], object]
     ) -> None:
-        """Ask a few requests, to learn what the server bills for all of them.
+        """Send a short, a medium and a long request, to estimate the costs of all of them.
 
         Args:
-            requests: Requests of a plan, of which a short, a usual and a long one are asked.
-            ask: Asks requests, and keeps their answers for the run.
+            requests: Requests of a plan.
+            ask: Sends requests, and stores their answers for the run.
         """
         samples = select_samples(requests)
         self.n_sampled += len(samples)
-        # What fails here would fail in the run, which says so.
+        # An error is ignored, because the same request fails again in the run, which reports it.
         with contextlib.suppress(ValueError):
             ask(samples)
 
     def cost(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
-        """Return about what requests will cost at most.
+        """Estimate the highest cost of requests.
 
         Args:
             requests: The requests.
             kind: A key of `ABILITY_BY_KIND`.
-            settings: Those of `Generation` for replies; each of its `n` answers is a request.
+            settings: Options of `Generation` as a dictionary, for generated replies. Each of the
+                `n` answers is a request.
         """
         return estimate_cost(self.client.tokens, requests, kind, settings)
 
     def forecast(
         self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]
     ) -> Forecast:
-        """Return what requests will cost, according to earlier answers; arguments as of `cost`."""
+        """Estimate the highest and the expected cost of requests, from the arguments of `cost`.
+
+        The expected cost uses the lengths of earlier answers.
+        """
         at_most = self.cost(requests, kind, settings)
         return forecast_cost(at_most, self.client.answer_lengths, settings)
 
     # --- Requests and journals
 
     def _check(self, kind: str, requests: Sequence[Request]) -> None:
-        """Check that the server can answer some requests.
+        """Check that the server can answer requests of a kind.
 
         Args:
-            kind: A key of `ABILITY_BY_KIND`.
+            kind: A key of `ABILITY_BY_KIND`, such as "replies".
             requests: The requests.
 
         Raises:
-            ValueError: If they are texts, but the server was opened for conversations, or the
-                reverse; or if the server lacks the ability that they need.
+            ValueError: If the requests are texts, but the server was opened for conversations, or
+                vice versa; or if the server lacks the ability that they need.
         """
         form = "conversations" if self.has_template else "texts"
-        # A text that is sent as a conversation would be put into a template.
+        # A text in a conversation would be put into a chat template.
         if any(isinstance(request.prompt, str) == self.has_template for request in requests):
             raise ValueError(
                 f"Expected {form}, as {self.name} was opened for, but got the other: see `chat`."
@@ -555,7 +576,7 @@ class ServerEngine:
         ability = ABILITY_BY_KIND[kind]
         if ability in self.abilities:
             return
-        # The trial says why it is not able to.
+        # The error quotes the findings of the trial.
         problems = []
         for finding in self.endpoint.findings:
             if not finding.passed:
@@ -575,23 +596,25 @@ class ServerEngine:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Collected:
-        """Return the rows of all requests, of which those without a known answer are asked.
+        """Return the answers to requests, and send those requests whose answer is not stored.
 
-        What was asked before, by this run or by another one of the same folder, is not asked again:
-        equal requests have one answer, except for drawn ones, whose seed depends on their names.
-        With `out`, each answer is written when it comes. A request that fails is not stored.
+        An answer is stored if this run, or another one with the same folder, has requested it.
+        Equal requests have one answer. Sampled answers are an exception, because their seed depends
+        on the name of the request. With `out`, each answer is written as soon as it arrives.
+        Failures are not stored.
 
         Args:
-            kind: A key of `ABILITY_BY_KIND`.
+            kind: A key of `ABILITY_BY_KIND`, such as "replies".
             requests: N requests with unique names.
-            ask: Asks a request, and returns its row, of values that JSON has.
-            settings: What the answers depend on in addition to the requests, such as `Generation`;
-                with "drawn", also on their names.
-            progress: Whether to show a progress bar, and what the run costs.
-            out: Folder for the answers; all within the work of one report share a file.
+            ask: Sends a request, and returns its answer as a dictionary of JSON values.
+            settings: Values that the answers depend on besides the requests, such as options of
+                `Generation`. If "drawn" is among them and true, they also depend on the names.
+            progress: Whether to show a progress bar, and the costs of the run.
+            out: Folder for the answers. All folders inside the work of one report share a file.
 
         Raises:
-            ValueError: If the server is gone or a bound is reached before all are answered.
+            ValueError: If the server no longer responds, or a limit is reached, before all requests
+                are answered.
         """
         self._check(kind, requests)
         if not requests:
@@ -613,7 +636,7 @@ class ServerEngine:
                 flight = _Flight(self, kind, ask, settings, journal)
                 failures = flight.send(waiting, progress=progress)
         if waiting and self.client.ended:
-            # Without a bound, the server is gone.
+            # Either a limit was reached, or the server no longer responds.
             larger = " with a larger bound" if self.client.bound else ""
             raise OptionError(
                 f"Expected {self.name} to answer everything, but {self.client.ended}: what was "
@@ -629,17 +652,17 @@ class ServerEngine:
         failures: Mapping[str, str],
         out: str | os.PathLike[str] | None,
     ) -> Collected:
-        """Return the answers to some requests, and note their costs.
+        """Return the answers to requests, and record that this run has used them.
 
         Args:
-            keys: N keys of the requests. Equal requests have one key.
+            keys: N keys of the requests. Equal requests have the same key.
             requests: N requests.
             failures: Key -> reason of requests that failed.
-            out: Folder of the answers, to whose report their costs belong.
+            out: Folder of the answers. The report in it states the costs of the used answers.
 
         Returns:
-            Index of each answered request -> its row; and name of each other one -> why it has no
-            answer.
+            Index of each answered request -> its answer; and name of each other request -> the
+            reason.
         """
         journal_file = None
         if out is not None:
@@ -658,9 +681,9 @@ class ServerEngine:
 
     @contextlib.contextmanager
     def _open_journal(self, out: str | os.PathLike[str] | None) -> Iterator[JournalWriter | None]:
-        """Open the journal of a folder, and yield its writer; None without a folder.
+        """Open the file of answers in a folder, and yield its writer; None without a folder.
 
-        If no journal has the cost of the trial yet, this one gets it.
+        The costs of the trial are written first, unless they are in a file already.
         """
         if out is None:
             yield None
@@ -677,22 +700,22 @@ class ServerEngine:
         out: str | os.PathLike[str] | None,
         journal: JournalWriter | None,
     ) -> dict[str, Answer]:
-        """Take the answers that a folder has, and copy those that this run knows from another one.
+        """Load the answers that are stored in a folder, and write known answers that it lacks.
 
         Args:
             keys: Keys of requests.
             out: Folder of the answers. None for no folder.
-            journal: Writer of its journal. None for no folder.
+            journal: Writer of the file of answers in the folder. None for no folder.
 
         Returns:
-            Key -> answer that was taken, which this run did not know.
+            Key -> answer of the requests whose answer was loaded, and was not known before.
         """
         if out is None or journal is None:
             return {}
         answers = self.client.answers
         stored = self.client.open_journal(out).answers
         new_answers = {}
-        # Equal requests are copied once.
+        # Equal requests have the same key, which is processed once.
         for key in dict.fromkeys(keys):
             if key in answers and key not in stored:
                 answer = answers[key]
@@ -705,17 +728,24 @@ class ServerEngine:
     def _learn_cost(
         self, request: Request, kind: str, settings: Mapping[str, Any], usage: Usage
     ) -> None:
-        """Correct the estimates of tokens by what an earlier run paid for an answer."""
+        """Update the estimates of tokens by the cost of an answer of an earlier run.
+
+        Args:
+            request: The request.
+            kind: A key of `ABILITY_BY_KIND`.
+            settings: Options of `Generation` as a dictionary, for generated replies.
+            usage: Cost of the answer.
+        """
         if usage.unreported:
             return
         n_sent, length = measure_requests([request], settings, is_echoed=kind == ECHOES)
-        # The cost of several requests is that of several prompts.
+        # If several requests were sent, the number of tokens of one prompt is not known.
         if usage.requests == 1 and n_sent == 1:
             self.client.tokens.add_prompt(length, usage.prompt_tokens)
         self.learn_length(kind, settings, usage)
 
     def learn_length(self, kind: str, settings: Mapping[str, Any], usage: Usage) -> None:
-        """Note how many tokens generated answers had, from what they cost."""
+        """Update the estimated length of generated answers by the tokens of some answers."""
         if kind == REPLIES and usage.requests:
             self.client.answer_lengths.add(
                 settings, n_answers=usage.requests, n_tokens=usage.answer_tokens
@@ -724,14 +754,14 @@ class ServerEngine:
 
 @dataclasses.dataclass(frozen=True)
 class _Flight:
-    """Requests of one kind that are sent, with a line of the journal for each step.
+    """Sends requests of one kind, and records each step in the file of answers.
 
     Attributes:
         engine: The engine.
-        kind: A key of `ABILITY_BY_KIND`.
-        ask: Asks a request, and returns its row.
-        settings: What the answers depend on in addition to the requests.
-        journal: Journal of the folder; None without a folder.
+        kind: A key of `ABILITY_BY_KIND`, such as "replies".
+        ask: Sends a request, and returns its answer as a dictionary of JSON values.
+        settings: Values that the answers depend on besides the requests.
+        journal: Writer of the file of answers; None without a folder.
     """
 
     engine: ServerEngine
@@ -741,13 +771,21 @@ class _Flight:
     journal: JournalWriter | None
 
     def send(self, requests: Mapping[str, Request], *, progress: bool) -> dict[str, str]:
-        """Send requests by their keys, keep the answers, and return why the others have none."""
+        """Send requests, and store their answers.
+
+        Args:
+            requests: Key -> request.
+            progress: Whether to show a progress bar, and to print estimated and actual costs.
+
+        Returns:
+            Key -> reason of the requests that failed.
+        """
         client = self.engine.client
         usage_before = client.usage
         failures: dict[str, str] = {}
         remaining = dict(requests)
-        # The price is told before more than a few requests are sent.
         if progress:
+            # The estimated price is printed before more than a few requests are sent.
             if len(requests) > N_SAMPLED_PROMPTS and self.engine.needs_samples(
                 self.kind, self.settings
             ):
@@ -762,7 +800,11 @@ class _Flight:
         return failures
 
     def _pop_samples(self, requests: dict[str, Request]) -> dict[str, Request]:
-        """Remove a few requests that are sent first, by their keys."""
+        """Remove a short, a medium and a long request from a dictionary, and return them.
+
+        Args:
+            requests: Key -> request, which is changed.
+        """
         names = {request.name for request in select_samples(list(requests.values()))}
         samples = {}
         for key, request in list(requests.items()):
@@ -771,7 +813,15 @@ class _Flight:
         return samples
 
     def _send_all(self, requests: Mapping[str, Request], *, progress: bool) -> dict[str, str]:
-        """Send requests by their keys, and return why some have no answer."""
+        """Send requests in several threads.
+
+        Args:
+            requests: Key -> request.
+            progress: Whether to show a progress bar.
+
+        Returns:
+            Key -> reason of the requests that failed.
+        """
         failures = {}
         with (
             contextlib.closing(send_all(self.engine.client, requests, self._answer)) as outcomes,
@@ -785,7 +835,7 @@ class _Flight:
         return failures
 
     def _announce(self, requests: Sequence[Request]) -> None:
-        """Say what requests will cost, and how long they will take."""
+        """Print what requests will cost, and how long they will take."""
         client = self.engine.client
         forecast = self.engine.forecast(requests, self.kind, self.settings)
         line = f"Asking {self.engine.name}: {forecast.describe(client.options)}"
@@ -795,14 +845,22 @@ class _Flight:
         print(line, file=sys.stderr)
 
     def _answer(self, key: str, request: Request) -> None:
-        """Ask a request, and store its answer with its cost."""
+        """Send a request, and store its answer with its cost.
+
+        Args:
+            key: Key of the request.
+            request: The request.
+
+        Raises:
+            RequestError: If no more requests may be sent.
+        """
         client = self.engine.client
-        # Another thread may have reached the bound meanwhile.
+        # Another thread may have reached a limit meanwhile.
         if client.ended:
             raise RequestError(client.ended)
         highest_cost = self.engine.cost([request], self.kind, self.settings)
         client.account.start_meter()
-        # A run that is killed leaves this line, so that its cost cannot be forgotten.
+        # If the run is killed now, this line makes sure that the cost is counted.
         self._write(key, None, SENT, dataclasses.replace(highest_cost, requests=0, unanswered=1))
         try:
             row = self.ask(request)
@@ -821,7 +879,7 @@ class _Flight:
 
 
 def _join_rows(rows: Iterable[Sequence[float]]) -> Ragged:
-    """Return rows of different lengths as one array."""
+    """Return rows of numbers, which may differ in length, as one `Ragged` array."""
     values: list[float] = []
     counts = []
     for row in rows:
@@ -831,7 +889,7 @@ def _join_rows(rows: Iterable[Sequence[float]]) -> Ragged:
 
 
 def _get_base_name(model_name: str) -> str:
-    """Return the name of a model without the folders of a path, which llama.cpp tells.
+    """Return the last part of the name of a model if it is an absolute path, as in llama.cpp.
 
     Example:
         >>> _get_base_name("/models/small/Small-1B.gguf"), _get_base_name("org/small-1b")

@@ -22,7 +22,7 @@ MIN_FAILURES = 3
 """Failures in a row after which a server is gone, if fewer requests are in flight."""
 
 Outcome = tuple[str, Exception | None, bool]
-"""The key of a request, why it has no answer, and whether another request was answered meanwhile."""
+"""The key of a request, why it failed, and whether another request was answered meanwhile."""
 
 
 def send_all(
@@ -30,25 +30,25 @@ def send_all(
     requests: Mapping[str, Request],
     ask: Callable[[str, Request], object],
 ) -> Generator[tuple[str, RequestError | None]]:
-    """Ask requests in `in_flight` threads, which take them in turn.
+    """Send requests by several threads, `in_flight` of them at the same time.
 
-    Once the server is gone or refuses the key, or a bound is reached, the others are not sent;
-    `client.ended` says why.
+    If the server no longer responds or refuses the key, or a limit is reached, the remaining
+    requests are not sent, and `client.ended` is the reason.
 
     Args:
         client: The server.
-        requests: The requests by their keys.
-        ask: Asks a request by its key and keeps the answer; called by several threads.
+        requests: Key -> request.
+        ask: Sends the request of a key, and stores its answer. It is called by several threads.
 
     Yields:
-        The key of each request when it is finished, and why it has no answer (None if it has).
+        The key of each finished request, and its error (None if it was answered).
 
     Raises:
-        Exception: An error of `ask` that is not about its request.
+        Exception: An error of `ask` that is not about its request, such as a full disk.
     """
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     stopped = threading.Event()
-    # All threads take their next request from this iterator.
+    # All threads get their next request from this iterator.
     remaining = iter(requests.items())
 
     def work() -> None:
@@ -60,10 +60,10 @@ def send_all(
             is_answering = client.usage.requests > n_answered
             outcomes.put((key, failure, is_answering))
 
-    # Python waits for the threads of a pool when it ends, also after Ctrl-C, but not for daemons.
+    # Daemon threads, because Python would wait for other threads when it ends, even after Ctrl-C.
     for _ in range(min(client.options.in_flight, len(requests))):
         threading.Thread(target=work, daemon=True).start()
-    # Failures of the server in a row.
+    # Number of consecutive failures of the server.
     n_failures = 0
     try:
         with _switch_threads_often():
@@ -76,7 +76,7 @@ def send_all(
                     n_failures = 0
                 else:
                     n_failures += 1
-                # A server that only fails is gone, whatever its errors say.
+                # After enough failures without an answer, the server is given up.
                 if n_failures >= max(client.options.in_flight, MIN_FAILURES):
                     client.end(str(failure))
                 yield key, failure
@@ -87,9 +87,9 @@ def send_all(
 def _try_to_ask(
     ask: Callable[[str, Request], object], key: str, request: Request
 ) -> Exception | None:
-    """Ask a request in a thread, and return why it has no answer; None if it has.
+    """Call `ask` in a thread, and return its error; None if there is none.
 
-    An error of any type is returned, because it would be lost in the thread.
+    An error of any type is returned, because an error that ends a thread is lost.
     """
     try:
         ask(key, request)
@@ -102,7 +102,7 @@ def _try_to_ask(
 
 @contextlib.contextmanager
 def _switch_threads_often() -> Iterator[None]:
-    """Let Python switch between threads every `SWITCH_SECONDS` in the block, not every 5 ms."""
+    """Let Python switch between threads every `SWITCH_SECONDS` in the block, instead of 5 ms."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:

@@ -55,8 +55,8 @@ class Answer:
     """A stored answer.
 
     Attributes:
-        row: The answer.
-        usage: Its cost.
+        row: The answer, as a dictionary of JSON values.
+        usage: Cost of the answer.
     """
 
     row: Row
@@ -64,17 +64,17 @@ class Answer:
 
 
 class Journal:
-    """The file of answers of a folder, of which each line is read once.
+    """The file of answers and costs in a folder, which is read line by line.
 
-    A line is a digest of the rest, and a JSON list of a key, an answer or None, the kind, the name
-    of the account, and the cost.
+    A line is a digest of the rest, and a JSON list of the key of a request, its answer or None, the
+    kind of the line, the name of the account, and the cost.
 
     Args:
-        file: The file.
+        file: Path of the file.
 
     Attributes:
-        answers: The answers by their keys, without lines that were truncated or changed.
-        end: Number of bytes that were read.
+        answers: Key -> answer. Lines that were truncated or changed are left out.
+        end: Number of bytes that have been read.
     """
 
     def __init__(self, file: Path) -> None:
@@ -85,7 +85,7 @@ class Journal:
         self._pending_by_key: dict[str, list[tuple[str, Usage]]] = {}
 
     def read(self) -> None:
-        """Read the lines that were written since the last time, by this process or by others."""
+        """Read the lines that were added since the last call, by this process or another one."""
         if not self.file.is_file():
             return
         with self.file.open("rb") as opened:
@@ -94,8 +94,8 @@ class Journal:
             self.end = opened.tell()
         for line in text.splitlines():
             content = line[DIGEST_LENGTH:]
-            # A line that was truncated by a kill, or changed, does not match its digest, and is
-            # skipped.
+            # If a process was killed while it wrote a line, or somebody changed it, the line does
+            # not match its digest, and is skipped.
             if _digest(content) == line[:DIGEST_LENGTH]:
                 self._add(*json.loads(content))
 
@@ -107,14 +107,15 @@ class Journal:
         account: str = "",
         counts: Mapping[str, int] | None = None,
     ) -> None:
-        """Add the content of a line to the answers and the sums.
+        """Add the content of a line to the answers and to the costs.
 
         Args:
             key: Key of the request.
-            row: The answer. None for a line without one.
+            row: The answer. None for a line without an answer.
             kind: `SENT`, `ANSWERED`, `FAILED`, `COPIED` or `TRIAL`.
-            account: The server that bills the request. "" in lines of earlier versions.
-            counts: Its cost, as counts of `Usage` by their names. None in lines of earlier
+            account: Address of the server that bills the request. Empty in lines of earlier
+                versions.
+            counts: Cost of the request, as counts of `Usage` by name. None in lines of earlier
                 versions.
         """
         usage = UNKNOWN_COST
@@ -126,24 +127,24 @@ class Journal:
             return
         if row is not None:
             self.answers[key] = Answer(row, usage)
-        # Another folder has paid for it.
+        # A copied answer was paid for in another folder.
         if kind == COPIED:
             return
-        # This line ends one request of the key. If an earlier run was killed after it had sent the
-        # same request, that one stays pending.
+        # The line ends one of the requests that were sent with this key. If an earlier run was
+        # killed after it had sent the same request, that one remains pending.
         if pending:
             pending.pop()
         self._spent_by_account[account] = self.get_recorded(account) + usage
 
     def get_recorded(self, account: str) -> Usage:
-        """Return what lines about answered and failed requests of an account cost."""
+        """Return the cost of the finished requests of an account, whether answered or failed."""
         return self._spent_by_account.get(account, Usage())
 
     def compute_spent(self, account: str) -> Usage:
-        """Return what an account has spent, including requests whose end is unknown.
+        """Return the cost of all requests of an account, including those that may be unfinished.
 
-        A run that was killed leaves requests that were sent, but have no further line. The server
-        may bill them, so that their highest possible cost counts.
+        If a run was killed, the file has requests that were sent, but no line on their end. The
+        server may bill them, so that their highest possible cost counts.
 
         Args:
             account: Address of the server.
@@ -153,14 +154,14 @@ class Journal:
             for name, usage in pending:
                 if name == account:
                     total += usage
-        # Lines of earlier versions name no account, and count for each.
+        # Lines of earlier versions have no account, and count for every account.
         if account:
             total += self.get_recorded("")
         return total
 
     @contextmanager
     def open(self) -> Iterator[JournalWriter]:
-        """Read what was written meanwhile, and return what writes further lines."""
+        """Read the lines that were added meanwhile, and yield a writer for more lines."""
         self.read()
         writer = JournalWriter(self.file)
         try:
@@ -170,10 +171,10 @@ class Journal:
 
 
 class JournalWriter:
-    """Writes lines of a journal, from several threads. The first line makes the file.
+    """Appends lines to a file of answers, from several threads. The first line creates the file.
 
     Args:
-        file: The file.
+        file: Path of the file.
     """
 
     def __init__(self, file: Path) -> None:
@@ -182,36 +183,37 @@ class JournalWriter:
         self._lock = threading.Lock()
 
     def write(self, key: str, row: Row | None, kind: str, account: str, usage: Usage) -> None:
-        """Write a line, which is in the file when this returns.
+        """Append a line, which is in the file when the call returns.
 
         Args:
             key: Key of the request.
-            row: The answer. None for a line without one.
+            row: The answer. None for a line without an answer.
             kind: `SENT`, `ANSWERED`, `FAILED`, `COPIED` or `TRIAL`.
             account: Address of the server.
-            usage: The cost.
+            usage: Cost of the request.
         """
         content = json.dumps([key, row, kind, account, usage.to_counts()]).encode()
         with self._lock:
-            # A run that needs no request leaves the file as it is.
+            # The file is opened late, so that a run without requests does not change it.
             if self._file is None:
                 self._file = self._open()
             self._file.write(_digest(content) + content + b"\n")
 
     def _open(self) -> BinaryIO:
-        """Open the file to append lines; a line that was truncated by a kill is ended first."""
+        """Open the file to append lines, and end a last line that is incomplete."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # Without a buffer, a line is in the file when its request is answered.
+        # Without a buffer, each line is written to the file at once.
         file: BinaryIO = self._path.open("a+b", buffering=0)
         size = file.seek(0, os.SEEK_END)
         if size:
             file.seek(size - 1)
+            # A process that was killed may have left a line without its end.
             if file.read(1) != b"\n":
                 file.write(b"\n")
         return file
 
     def close(self) -> None:
-        """Close the file after its lines are on the disk."""
+        """Make sure that all lines are on the disk, and close the file."""
         with self._lock:
             if self._file is not None:
                 os.fsync(self._file.fileno())
@@ -225,7 +227,9 @@ def _digest(content: bytes) -> bytes:
 
 
 def find_journal(out: str | os.PathLike[str]) -> Path:
-    """Return the journal of a folder for results: that of its report, if it is within one.
+    """Return the path of the file of answers for a results folder.
+
+    All results folders of a report have one file, in the work folder of the report.
 
     Example:
         >>> find_journal("/report/.work/probes/order").as_posix()
@@ -239,51 +243,58 @@ def find_journal(out: str | os.PathLike[str]) -> Path:
 
 
 class Account:
-    """What a run spends on a server, and the bounds on it.
+    """Costs of a run on a server, and the limits on them.
 
     Args:
-        options: The bounds and the prices.
+        options: Limits and prices.
 
     Attributes:
-        usage: What this run spent.
-        earlier: What earlier runs spent in the folders of this one.
+        usage: Costs of this run.
+        earlier: Costs of earlier runs with the same folders.
         n_sent: Number of requests that this run sent.
     """
 
     def __init__(self, options: ServerOptions) -> None:
+        """Begin without any costs.
+
+        Args:
+            options: Limits and prices.
+        """
         self._options = options
         self.usage = Usage()
         self.earlier = Usage()
         self.n_sent = 0
+        # Highest possible cost of the requests without a reply so far, and their number.
         self._reserved = Usage()
         self._n_in_flight = 0
         self._condition = threading.Condition()
+        # Costs of each thread since its last call of `start_meter`.
         self._meter = threading.local()
 
     def add(self, usage: Usage) -> None:
-        """Add the cost of a request to what the run, and this thread, have spent."""
+        """Add the cost of a request to the costs of the run, and to those of this thread."""
         with self._condition:
             self.usage += usage
-        # `read_meter` returns the sum of this thread, which asks one request at a time.
         self._meter.usage = self.read_meter() + usage
 
     def start_meter(self) -> None:
-        """Count what this thread spends from now on."""
+        """Set the costs of this thread to zero; a thread sends one request at a time."""
         self._meter.usage = Usage()
 
     def read_meter(self) -> Usage:
-        """Return what this thread spent since `start_meter`."""
+        """Return the costs of this thread since `start_meter`."""
         usage: Usage = getattr(self._meter, "usage", Usage())
         return usage
 
     def reserve(self, highest_cost: Usage) -> str:
-        """Reserve the highest possible cost of a request, or return the limit that forbids it.
+        """Reserve the highest possible cost of a request, unless a limit forbids the request.
 
-        If only the reserved costs of requests in flight forbid it, the call waits for the costs
-        that they really have. `release` ends the reservation.
+        The costs that other requests have reserved may be larger than their actual costs. If a
+        limit is reached only with these, the call waits until they are known. `release` ends the
+        reservation.
 
         Args:
-            highest_cost: The highest possible cost of the request.
+            highest_cost: Highest possible cost of the request.
 
         Returns:
             "" if the request may be sent; otherwise the reached limit, such as "max_requests=100 is
@@ -292,7 +303,7 @@ class Account:
         with self._condition:
             reached = self.find_reached_bound(highest_cost)
             while reached and self._n_in_flight:
-                # Another thread notifies when it releases its reservation.
+                # Another thread notifies this one when it releases its reservation.
                 self._condition.wait()
                 reached = self.find_reached_bound(highest_cost)
             if not reached:
@@ -302,24 +313,24 @@ class Account:
         return reached
 
     def release(self, highest_cost: Usage) -> None:
-        """End the reservation of a request, whose cost has been counted."""
+        """End the reservation of a request, after its actual cost has been added."""
         with self._condition:
             self._n_in_flight -= 1
             self._reserved -= highest_cost
             self._condition.notify_all()
 
     def find_reached_bound(self, highest_cost: Usage | None = None) -> str:
-        """Return the limit that forbids a request, such as "max_price=5 is reached"; "" for none.
+        """Return the limit that forbids a request, such as "max_price=5 is reached", or "".
 
         Args:
-            highest_cost: Its highest possible cost. None for a request that costs nothing.
+            highest_cost: Highest possible cost of the request. None for a request without costs.
         """
         options = self._options
         if options.max_requests is not None and self.n_sent >= options.max_requests:
             return f"max_requests={options.max_requests} is reached"
         if options.max_price is None:
             return ""
-        # The cost of requests in flight is not known yet, so that the highest possible one counts.
+        # Requests without a reply so far count with their highest possible cost.
         spent = self.earlier + self.usage + self._reserved
         spent_price = compute_price(options, spent.prompt_tokens, spent.answer_tokens) or 0.0
         total = spent + (highest_cost or Usage())

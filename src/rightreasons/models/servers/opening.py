@@ -1,4 +1,4 @@
-"""Opening of a server: `open_server` finds its model and tries what it can be asked."""
+"""Opening of a server: `open_server` finds its model, and what it can do."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ def open_server(
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> ServerEngine:
-    """Open a server, and try what it can be asked.
+    """Open a language model behind a server, and find by a trial what it can do.
 
     Args:
         url: Address of the API, such as http://127.0.0.1:8000/v1.
-        options: Options of the server; other arguments are those of `ServerOptions`, its fields.
-        chat: "on" asks conversations, "off" texts, "auto" conversations if the server takes them.
-        thinking: "on" or "off" turns thinking on or off, in the way that the trial finds; a number
-            is the largest number of its tokens; "auto" leaves it to the server.
-        progress: Whether to say on standard error what was found, and what runs cost.
-        out: Folder of answers. What was spent there counts for `max_price`, and the cost of the
-            trial is written there. None if it is not known yet.
+        options: Options of the server. Further keyword arguments are those of `ServerOptions`.
+        chat: "on" to send conversations, "off" to send texts, "auto" (default) for conversations if
+            the server accepts them.
+        thinking: "on" or "off" to turn thinking on or off; a maximum number of tokens of thinking,
+            such as "2048"; or "auto" (default) for the default of the server.
+        progress: Whether to print the results of the trial, and the costs of runs, on stderr.
+        out: Folder of answers. Earlier costs in it count towards `max_price`, and the costs of the
+            trial are written to it. None if it is not known yet.
 
     Returns:
-        The engine; its abilities are those that passed the trial.
+        The engine, whose abilities are those that passed the trial.
 
     Raises:
-        ValueError: If the server cannot be reached, refuses the key, has no such model, or
-            generates nothing.
+        ValueError: If the server cannot be reached, refuses the key, does not have the model, or
+            does not generate text.
     """
     check_one_of(chat, SWITCHED, "chat")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -82,7 +83,7 @@ def open_server(
         raise ValueError(
             f"Expected an answer from {client.url}, but {failure}.{_suggest_address(client)}"
         ) from failure
-    # What each part of the trial found shows which address or model is meant.
+    # The findings of the trial help the user to correct the address or the model.
     if not endpoint.works:
         words = " ".join(finding.words for finding in endpoint.findings)
         raise ValueError(
@@ -96,10 +97,10 @@ def open_server(
 
 
 def _make_client(url: str, options: ServerOptions) -> Client:
-    """Return the client of a server, or of a provider of inspect_ai."""
+    """Return the client of a server, or of a provider ("inspect:anthropic/claude-sonnet-4-5")."""
     if not url.startswith(INSPECT):
         return Client(url, options)
-    # Providers of inspect_ai need packages that other servers do not.
+    # Only providers of inspect_ai need this package.
     require_package("inspect_ai")
     from rightreasons.models.servers.providers import Provider
 
@@ -108,11 +109,11 @@ def _make_client(url: str, options: ServerOptions) -> Client:
 
 @contextlib.contextmanager
 def _record_trial(client: Client, out: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Write the cost of each request in the block into the journal of a folder.
+    """Write the cost of each request in the block to the file of answers of a folder.
 
     Args:
-        client: The server.
-        out: The folder. None for no record.
+        client: The client that sends the requests.
+        out: The folder. If None, nothing is written.
     """
     if out is None:
         yield
@@ -131,21 +132,24 @@ def _record_trial(client: Client, out: str | os.PathLike[str] | None) -> Iterato
 
 
 def _choose_model(client: Client) -> str:
-    """Return the model to ask: the one of the options, that of the address, or the only one.
+    """Return the name of the model to use on a server.
+
+    It is the name in the options, or the one in an address of Azure, or the only model of the
+    server.
 
     Raises:
-        OptionError: If the server does not say which models it has, or if it has none or several.
+        OptionError: If the server does not list its models, or does not list exactly one.
     """
     if client.options.server_model is not None:
         return client.options.server_model
-    # Azure lists its models elsewhere, and the address names the one that is deployed.
+    # An address of Azure contains the name of the deployed model.
     deployment = _DEPLOYMENT.search(client.url)
     if deployment:
         return deployment.group(1)
     try:
         names = client.list_models()
     except RequestError as failure:
-        # A server that is gone is no question of its models.
+        # If the server cannot be reached at all, the name of a model would not help.
         if failure.ends or failure.status is None:
             raise
         reason = f"does not list its models: {failure}.{_suggest_address(client)}"
@@ -153,7 +157,7 @@ def _choose_model(client: Client) -> str:
             f"Expected `server_model`, as {client.url} {reason}", option="server_model"
         ) from failure
     if len(names) != 1:
-        # A gateway may list hundreds.
+        # A gateway may have hundreds of models.
         examples = escape_name(", ".join(sorted(names)[:MAX_LISTED_MODELS]), 400) or "none"
         raise OptionError(
             f"Expected `server_model`, as {client.url} has {len(names)} models: {examples}.",
@@ -163,7 +167,7 @@ def _choose_model(client: Client) -> str:
 
 
 def _suggest_address(client: Client) -> str:
-    """Return a hint at the usual end of an address; "" if it ends so."""
+    """Return a hint that most addresses end in /v1; "" if the address of the server does."""
     if client.url.endswith("/v1") or client.url.startswith(INSPECT):
         return ""
     return " Most addresses end in /v1."

@@ -1,4 +1,4 @@
-"""Options of servers; read by commands before anything is imported that asks."""
+"""Options of servers. Commands read them before they import a client."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECRET = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
 class ServerOptions(Options):
-    """How an OpenAI-compatible server is asked."""
+    """Requests to an OpenAI-compatible server."""
 
     server_model: str | None = option(
         None, "Name of the model on the server; by default the only model that the server lists."
@@ -69,13 +69,13 @@ class ServerOptions(Options):
     )
 
     def _check(self) -> None:
-        """Check the options before the first request is sent.
+        """Check the options before any request is sent.
 
         Raises:
-            OptionError: If `extra_body` or a header is malformed, or there are no prices for
-                `max_price`.
+            OptionError: If `extra_body` or a header is malformed, or `max_price` is given without
+                any price.
         """
-        # This raises an error if `extra_body` is malformed.
+        # Raises an error if `extra_body` is malformed.
         self.get_extra_fields()
         for header in self.header:
             _check_header(header)
@@ -88,18 +88,19 @@ class ServerOptions(Options):
             )
 
     def get_headers(self) -> tuple[dict[str, str], list[str]]:
-        """Return the headers of every request, and those of their values that are secrets.
+        """Return the headers of every request by name, and a list of those values that are secrets.
 
-        The value of "NAME: $VARIABLE" is that of an environment variable, which must not be shown.
+        The value of a header "NAME: $VARIABLE" is read from an environment variable, and is a
+        secret.
 
         Raises:
-            ValueError: If an environment variable is missing.
+            OptionError: If the environment variable is not set.
         """
         headers = {}
         secrets = []
         for header in self.header:
             name, value = re.split(r"\s*:\s*", header.strip(), maxsplit=1)
-            # "$" marks an environment variable, and its value as a secret.
+            # "$" marks an environment variable, whose value must not be shown.
             if value.startswith("$"):
                 value = _get_variable(value[1:], f"the header {name}", "header")
                 secrets.append(value)
@@ -107,17 +108,16 @@ class ServerOptions(Options):
         return headers, secrets
 
     def get_key(self) -> str:
-        """Return the server's key; "" for none."""
+        """Return the key of the server from its environment variable; "" if there is none."""
         return _get_variable(self.key_variable, "the key", "key_variable", is_required=False)
 
     def get_extra_fields(self) -> dict[str, Any]:
-        """Return the fields of every request in addition to those of the question.
+        """Return the additional fields of every request, from `extra_body` and `reasoning_effort`.
 
         Raises:
-            OptionError: If `extra_body` is no JSON object, or sets a field of `OWN_FIELDS`.
+            OptionError: If `extra_body` is not a JSON object, or sets a field of `OWN_FIELDS`.
         """
         fields = {}
-        # `extra_body` comes later, and may replace it.
         if self.reasoning_effort is not None:
             fields["reasoning_effort"] = self.reasoning_effort
         try:
@@ -130,14 +130,16 @@ class ServerOptions(Options):
                 f"but got {format_value(self.extra_body)}.",
                 option="extra_body",
             )
+        # Fields of `extra_body` take precedence.
         return {**fields, **body}
 
 
 def _check_header(header: str) -> None:
-    """Check that a header is "NAME: VALUE", and that its value is no secret.
+    """Check that a header is "NAME: VALUE", and does not contain a secret.
 
     Raises:
-        OptionError: If not. A secret has to be named by an environment variable, "NAME: $VARIABLE".
+        OptionError: If the header is malformed, or its name is that of a secret, like
+            "Authorization", and its value is not an environment variable, "$VARIABLE".
     """
     if not _HEADER.fullmatch(header):
         raise OptionError(
@@ -145,7 +147,7 @@ def _check_header(header: str) -> None:
             option="header",
         )
     name, _, value = header.partition(":")
-    # Reports have the command as it was typed.
+    # Reports show the command with all options.
     if _SECRET.search(name) and not value.strip().startswith("$"):
         raise OptionError(
             f"Expected '{name}: $NAME' in `header`, an environment variable with the value, since "
@@ -155,15 +157,18 @@ def _check_header(header: str) -> None:
 
 
 def _get_variable(variable: str, content: str, option: str, *, is_required: bool = True) -> str:
-    """Return the value of an environment variable, without the white space around it.
+    """Return the value of an environment variable, without white space around it.
 
     Args:
         variable: Name of the variable.
-        content: What it is for, in words.
-        option: Option that names it, for errors.
-        is_required: Whether it has to be set; if not, "" is returned without it.
+        content: Description of its value, for errors, such as "the key".
+        option: Option that names the variable, for errors.
+        is_required: Whether the variable has to be set. If not, "" is returned for one that is not.
+
+    Raises:
+        OptionError: If the variable is required but not set, or its value is not one line of ASCII.
     """
-    # A key from a file often ends in a line break.
+    # A key that was read from a file often ends with a line break.
     value = os.environ.get(variable, "").strip()
     if not value and not is_required:
         return ""
@@ -178,8 +183,8 @@ def _get_variable(variable: str, content: str, option: str, *, is_required: bool
 
 
 def is_address(model: object) -> bool:
-    """Return whether a model is the address of a server, or one of a provider of inspect_ai."""
+    """Return whether a model is the address of a server, or "inspect:PROVIDER/MODEL"."""
     if not isinstance(model, str) or not model.startswith(("http://", "https://", INSPECT)):
         return False
-    # People copy the address of a model from the hub, which is a page and no server.
+    # The address of a model's page on the hub is not a server.
     return not find_hub_id(model)

@@ -8,7 +8,7 @@ from rightreasons.models.servers.usage import Usage
 
 
 class Pace:
-    """Time that a server took for its replies, measured by several threads."""
+    """Seconds that a server took for its replies, measured by several threads."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -17,29 +17,29 @@ class Pace:
         self._lock = threading.Lock()
 
     def add(self, seconds: float, n_tokens: int) -> None:
-        """Add a reply to the times so far; several threads may call this at the same time.
+        """Add the time of a reply; several threads may call this at the same time.
 
         Args:
             seconds: Time from the request to its reply.
             n_tokens: Number of generated tokens.
         """
-        # Several threads add replies at the same time.
+        # Without the lock, additions of other threads could be lost.
         with self._lock:
             self._seconds += seconds
             self._n_replies += 1
             self._n_tokens += n_tokens
 
     def estimate_seconds(self, cost: Usage, in_flight: int) -> float | None:
-        r"""Return about how long requests will take; None before any reply.
+        r"""Estimate how long requests will take; None before the first reply.
 
-        With t seconds per reply and u seconds per generated token so far, n requests of at most g
-        generated tokens in all take \(\max(n t, g u) / k\) seconds with k of them in flight.
-        Answers that end early, and a server that answers several requests together, make it
-        shorter.
+        With t seconds per reply and u seconds per generated token so far, n requests with g
+        generated tokens in all take \(\max(n t, g u) / k\) seconds, if k of them are sent at the
+        same time. The actual time is shorter if answers end early, or the server computes several
+        answers together.
 
         Args:
-            cost: Cost of the requests.
-            in_flight: Number of requests in flight at the same time.
+            cost: Number of requests, and of generated tokens.
+            in_flight: Maximum number of requests that are sent at the same time.
 
         Example:
             >>> pace = Pace()
@@ -51,7 +51,7 @@ class Pace:
             return None
         seconds_per_reply = self._seconds / self._n_replies
         by_replies = cost.requests * seconds_per_reply
-        # Long answers take longer than the short ones of a trial.
+        # Replies so far may be the short ones of a trial, so that tokens are counted, too.
         seconds_per_token = self._seconds / max(self._n_tokens, 1)
         by_tokens = cost.answer_tokens * seconds_per_token
         n_parallel = min(in_flight, max(cost.requests, 1))
@@ -59,7 +59,7 @@ class Pace:
 
 
 def describe_seconds(seconds: float) -> str:
-    """Return a time in words, in a unit that suits it.
+    """Return a time in words, in seconds, minutes or hours.
 
     Example:
         >>> describe_seconds(3.2), describe_seconds(250), describe_seconds(9000)

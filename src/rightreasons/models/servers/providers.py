@@ -1,7 +1,7 @@
 """Providers of inspect_ai (Anthropic, Google, Bedrock, Mistral and others) as servers: `Provider`.
 
-Requests in the words of OpenAI's conversations are put into those of inspect_ai, and what it
-returns back into OpenAI's. Trial, flight, journals, counts and bounds are then those of any server.
+Requests in OpenAI's format are converted to that of inspect_ai, and its replies back to OpenAI's.
+Trials, journals, costs and bounds are then those of any server.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ _MARKUP = re.compile(r"\[/?[a-z]+\]")
 
 
 class Provider(Client):
-    """A model of a provider that inspect_ai knows; `url` is "inspect:PROVIDER/MODEL".
+    """A client of a provider that inspect_ai knows, such as Anthropic.
 
-    A field of inspect_ai's `GenerateConfig` in `extra_body` is one of the request, any other field
-    goes to the provider.
+    A field in `extra_body` with a name of inspect_ai's `GenerateConfig` is passed to inspect_ai,
+    and any other field to the provider.
+
+    Args:
+        url: "inspect:PROVIDER/MODEL".
+        options: Key, limits and other options.
 
     Raises:
         ValueError: If there is no such provider, or it lacks a package or a key.
@@ -34,14 +38,14 @@ class Provider(Client):
     failing = (Exception,)
 
     def _connect(self, url: str, headers: Mapping[str, str]) -> str:
-        """Open a model of a provider, and start the event loop in which it is asked.
+        """Open a model of a provider, and start an event loop for its requests.
 
         Args:
             url: "inspect:PROVIDER/MODEL".
             headers: Headers of every request.
 
         Returns:
-            "inspect:PROVIDER", under which costs are counted.
+            "inspect:PROVIDER", the account whose costs are counted.
 
         Raises:
             ValueError: If inspect_ai has no such provider, or it lacks a package or a key.
@@ -53,7 +57,7 @@ class Provider(Client):
         for name, value in self.extra.items():
             if name not in GenerateConfig.model_fields:
                 provider_fields[name] = value
-        # Repeating and waiting are this client's, which counts and stores them.
+        # This client itself repeats requests, because it counts their costs.
         config = GenerateConfig(
             max_retries=0,
             attempt_timeout=self.options.timeout,
@@ -61,14 +65,14 @@ class Provider(Client):
             extra_headers=dict(headers) or None,
             extra_body=provider_fields or None,
         )
-        # By default, each provider has its own variable for the key.
+        # Unless the user names a variable, inspect_ai reads the key from the provider's usual one.
         key = None
         if self.options.key_variable != type(self.options)().key_variable:
             key = self._key or None
         name = url.removeprefix(INSPECT)
         try:
             self._model = get_model(name, config=config, api_key=key, memoize=False)
-        # A provider without its package raises an error of inspect_ai's own.
+        # inspect_ai raises errors of several types.
         except Exception as error:
             reason = self._escape(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
             raise ValueError(
@@ -85,14 +89,14 @@ class Provider(Client):
         return [self._name]
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Ask the provider once, and return its output as a reply of OpenAI's chat.
+        """Send a request once, and return the output in the form of a reply of OpenAI's chat.
 
         Args:
-            path: `CHAT`; providers take no texts.
-            body: The fields of the request, as OpenAI takes them.
+            path: `CHAT`, because providers accept only conversations.
+            body: The fields of the request, in the form of OpenAI.
 
         Raises:
-            RequestError: If the provider cannot be asked so.
+            RequestError: If the path is another one, or inspect_ai does not have a parameter.
         """
         from inspect_ai.model import GenerateConfig, messages_from_openai
 
@@ -108,13 +112,13 @@ class Provider(Client):
         return _make_reply(output)
 
     def _make_settings(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a request as fields of inspect_ai's `GenerateConfig`.
+        """Convert the parameters of a request to fields of inspect_ai's `GenerateConfig`.
 
         Args:
-            body: Body of a request as OpenAI takes it.
+            body: The fields of the request, in the form of OpenAI.
 
         Raises:
-            RequestError: If inspect_ai has no such parameter for providers.
+            RequestError: If inspect_ai does not have a parameter.
         """
         from inspect_ai.model import GenerateConfig, ResponseSchema
 
@@ -130,8 +134,7 @@ class Provider(Client):
             name = unknown[0] if unknown else "prompt_logprobs"
             reason = f"inspect_ai has no parameter {name} for providers"
             raise RequestError(reason, status=400)
-        # The other fields of `extra` go to the provider: they are in the configuration of the
-        # model.
+        # The remaining fields are those for the provider, which `_connect` has set.
         config = {}
         for name, value in settings.items():
             if name in GenerateConfig.model_fields:
@@ -144,7 +147,7 @@ class Provider(Client):
         return config
 
     def _explain_failure(self, error: Exception, *, is_last: bool) -> RequestError:
-        """Return why a request failed, from an error of inspect_ai or of the provider.
+        """Convert an error of inspect_ai or of a provider to a `RequestError`.
 
         Args:
             error: The error.
@@ -153,11 +156,11 @@ class Provider(Client):
         if isinstance(error, BadReplyError):
             return super()._explain_failure(error, is_last=is_last)
         error = _unwrap_error(error)
-        # The clients of OpenAI, Anthropic and others have the same attributes for HTTP errors.
+        # HTTP errors of the clients of OpenAI, Anthropic and others have these attributes.
         if hasattr(error, "status_code") and hasattr(error, "response"):
             body = getattr(error, "body", None) or str(error)
             return self._explain_refusal(error.status_code, body, error.response.headers)
-        # inspect_ai counts the tokens of some providers itself, such as those of its mock model.
+        # For some providers, inspect_ai itself counts tokens, and downloads a file to do so.
         if isinstance(error, OSError) and "tiktoken" in str(error):
             return RequestError(
                 "inspect_ai counts its tokens with a file of tiktoken, which it fetches from the "
@@ -165,6 +168,7 @@ class Provider(Client):
                 status=400,
                 ends=True,
             )
+        # A decision is a boolean, or an object with `retry` and `retry_after`.
         decision = self._model.api.should_retry(error)
         is_passing = getattr(decision, "retry", decision) or "Timeout" in type(error).__name__
         return RequestError(
@@ -176,18 +180,18 @@ class Provider(Client):
 
 
 def _unwrap_error(error: Exception) -> Exception:
-    """Return the error of the provider that caused one of inspect_ai."""
-    # An error of tenacity, by which inspect_ai repeats requests, has the last one as a result.
+    """Return the error of a provider that caused an error of inspect_ai or of tenacity."""
+    # tenacity, with which inspect_ai repeats requests, stores the last error in its own.
     if hasattr(error, "last_attempt"):
         error = error.last_attempt.exception() or error
-    # An error of inspect_ai quotes the whole request, which would fill a page.
+    # An error of inspect_ai quotes the whole request, and is caused by that of the provider.
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):
         return error.__cause__
     return error
 
 
 def _make_reply(output: Any) -> dict[str, Any]:
-    """Return an output of inspect_ai as the reply of OpenAI's chat that `read_completion` reads.
+    """Convert an output of inspect_ai to a reply of OpenAI's chat, as `read_completion` reads it.
 
     Raises:
         RequestError: If the provider refused the request.
@@ -214,10 +218,10 @@ def _make_reply(output: Any) -> dict[str, Any]:
 
 
 def _make_usage(usage: Any) -> dict[str, Any]:
-    """Return the token counts of a provider as OpenAI's `usage`; {} if there are none."""
+    """Convert the token counts of a provider to OpenAI's `usage`; empty if there are none."""
     if usage is None:
         return {}
-    # Cached tokens are prompt tokens, too, of which some are cheaper.
+    # inspect_ai does not include cached tokens in `input_tokens`, unlike OpenAI in `prompt_tokens`.
     n_cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return {
         "prompt_tokens": usage.input_tokens + n_cached,

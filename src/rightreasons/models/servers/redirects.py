@@ -19,14 +19,15 @@ class ForeignRedirectError(ValueError):
 
 
 def check_redirect(url: str, location: str) -> None:
-    """Refuse a redirect that leaves the host of a request, or gives up its encryption.
+    """Check that a redirect stays on the host of a request, and does not give up its encryption.
 
     Args:
         url: Address of the request.
-        location: Address of the redirect, absolute or relative to the first.
+        location: Address of the redirect, absolute or relative to `url`.
 
     Raises:
-        ForeignRedirectError: If the host, or the port without a change to HTTPS, is another one.
+        ForeignRedirectError: If the host is another one; or the scheme or the port, except for a
+            change from http to https.
 
     Example:
         >>> check_redirect("http://api.test/v1/models", "/v2/models")
@@ -39,7 +40,7 @@ host, evil.test, which would get the key and the texts: name its address instead
     """
     source = urllib.parse.urlsplit(url)
     target = urllib.parse.urlsplit(urllib.parse.urljoin(url, location))
-    # The usual redirect to HTTPS changes the port, too.
+    # A redirect to https also changes the port.
     is_upgrade = (source.scheme, target.scheme) == ("http", "https")
     is_same_server = (source.scheme, _get_port(source)) == (target.scheme, _get_port(target))
     if source.hostname != target.hostname or not (is_upgrade or is_same_server):
@@ -50,7 +51,7 @@ host, evil.test, which would get the key and the texts: name its address instead
 
 
 def _get_port(address: urllib.parse.SplitResult) -> int | None:
-    """Return the port of an address, which may leave out the usual one."""
+    """Return the port of an address, or the default port of its scheme."""
     return address.port or DEFAULT_PORTS.get(address.scheme)
 
 
@@ -67,10 +68,12 @@ class SameHostRetry(urllib3.Retry):
     ) -> SameHostRetry:
         """Count a redirect, unless it leads to another host; see `urllib3.Retry.increment`.
 
+        urllib3 calls this before it follows the redirect, so that nothing has been sent there yet.
+
         Raises:
-            ForeignRedirectError: If the redirect leaves the host of the request.
+            ForeignRedirectError: If the redirect leads to another host.
         """
-        # urllib3 counts a redirect before it follows it: nothing has been sent there yet.
+        # Failures without a redirect are not repeated by urllib3.
         if response is not None and response.get_redirect_location():
             check_redirect(str(url), str(response.get_redirect_location()))
         return super().increment(method, url, response, *arguments, **options)

@@ -26,13 +26,14 @@ _RETRY = urllib3.Retry()
 
 
 class RequestError(ValueError):
-    """Reason why a request has no answer, as the rest of a sentence.
+    """A request without an answer. The message is the end of a sentence, without a period.
 
-    Attributes:
+    Args:
+        reason: The message, such as "the server cannot be reached".
         status: HTTP status; None without a reply.
         ends: Whether no other request can be answered either.
-        wait: Seconds after which the server lets it be sent again; None if it does not say.
-        is_billed: Whether the server may bill it, as it was sent and no reply came.
+        wait: Seconds after which the request may be sent again; None if the server does not say.
+        is_billed: Whether the server may bill the request, although no reply was received.
     """
 
     def __init__(
@@ -52,15 +53,14 @@ class RequestError(ValueError):
 
     @property
     def is_of_server(self) -> bool:
-        """Whether the server failed, rather than this request."""
-        # Keys and quotas concern all requests.
+        """Whether the error concerns the server, the key or the quota, and not this request."""
         if self.status is None or self.status >= 500:
             return True
         return self.status in (*KEY_STATUSES, 429)
 
 
 def parse_error(body: Any) -> tuple[str, str]:
-    """Return the message of an error, and its code; "" for none.
+    """Return the message and the code of an error; each is empty if it is missing.
 
     Args:
         body: What the server sent: text, or parsed JSON in which the message may be nested.
@@ -72,19 +72,19 @@ def parse_error(body: Any) -> tuple[str, str]:
         ('no such model', '')
     """
     code = ""
-    # No known server nests a message in more than three levels.
+    # Known servers nest a message in at most three levels.
     for _ in range(3):
         if isinstance(body, list) and len(body) == 1 and "error" in body[0]:
             body = body[0]
         if isinstance(body, dict):
             # An inner code is more specific than an outer one.
             code = str(body.get("code") or code)
-            body = _get_first_field(body)
+            body = _get_message_field(body)
     return str(body or ""), code
 
 
-def _get_first_field(body: dict[str, Any]) -> Any:
-    """Return the first field with a message; the body itself without one."""
+def _get_message_field(body: dict[str, Any]) -> Any:
+    """Return the field of an error that contains its message; without such a field, the error."""
     for name in MESSAGE_FIELDS:
         if body.get(name):
             return body[name]
@@ -92,7 +92,7 @@ def _get_first_field(body: dict[str, Any]) -> Any:
 
 
 def get_error_status(reply: Any) -> int:
-    """Return the status of an error in a reply that was sent with status 200; 200 if it is none.
+    """Return the status of an error that was sent with status 200; 200 if the reply is no error.
 
     OpenRouter and LM Studio send such errors.
 
@@ -104,22 +104,22 @@ def get_error_status(reply: Any) -> int:
     error = reply.get("error")
     if not error:
         return 200
-    # An error in words alone is about the address.
+    # An error without a code is about the address, which the server does not know.
     if not isinstance(error, dict):
         return 404
     code = error.get("code")
     if isinstance(code, int) and 400 <= code < 600:
         return code
-    # Without a valid code, the server is taken to have failed.
+    # Without a valid code, it is treated as a failure of the server.
     return 500
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a `Retry-After` header; None without one that can be read."""
+    """Return the seconds in a `Retry-After` header; None if it is missing or malformed."""
     text = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
         return max(0.0, float(text))
-    # It may be a date.
+    # The header may also be a date.
     with contextlib.suppress(exceptions.InvalidHeader):
         return _RETRY.parse_retry_after(text)
     return None

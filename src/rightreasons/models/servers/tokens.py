@@ -1,8 +1,8 @@
 """Estimates of how many tokens a server bills for a prompt.
 
-`estimate_tokens` is about what the tokenizers of today's models make of an English text.
-`TokenEstimate` corrects it by what a server has billed, as its tokenizer and the language of the
-data may differ.
+`estimate_tokens` approximates the number of tokens of an English text by current tokenizers.
+`TokenEstimate` corrects it by the numbers that a server has billed, as its tokenizer and the
+language of the data may differ.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PromptLength(NamedTuple):
     def measure(cls, text: str) -> PromptLength:
         """Return the length of a text."""
         n_pieces = 0.0
-        # Spaces are part of the word that they precede.
+        # A space is part of the token of the word after it.
         for piece in _PIECE.findall(text):
             n_further_letters = max(0, len(piece) - MAX_WORD_LENGTH)
             n_pieces += 1 + n_further_letters / LETTERS_PER_TOKEN
@@ -63,20 +63,25 @@ class PromptLength(NamedTuple):
         return cls(n_pieces, len(text) - n_ascii_characters)
 
     def add(self, length: PromptLength, n_times: int = 1) -> PromptLength:
-        """Return the length together with that of another prompt that is sent some times."""
+        """Return the sum of this length and that of another prompt.
+
+        Args:
+            length: Length of the other prompt.
+            n_times: Number of times that the other prompt is sent.
+        """
         n_pieces = self.n_pieces + n_times * length.n_pieces
         n_characters = self.n_other_characters + n_times * length.n_other_characters
         return PromptLength(n_pieces, n_characters)
 
     @property
     def tokens(self) -> int:
-        """About how many tokens the tokenizers of today's models make of it."""
+        """Estimated number of tokens, for the tokenizers of today's models."""
         n_other_tokens = TOKENS_PER_CHARACTER * self.n_other_characters
         return math.ceil(self.n_pieces + n_other_tokens)
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has.
+    """Estimate the number of tokens of a text.
 
     For 300 prompts of each of PIQA, SocialIQA, ANLI and SST-2, and 100 paragraphs of SQuAD, the sum
     is within 8 % of that of the tokenizers of GPT-4o, Llama 3, Qwen 3, DeepSeek V3 and Gemma 3.
@@ -89,7 +94,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def measure_prompt(prompt: Any) -> PromptLength:
-    """Return the length of a text, or of the turns of a conversation together."""
+    """Return the length of a text, or the sum of the lengths of the turns of a conversation."""
     if isinstance(prompt, str):
         return PromptLength.measure(prompt)
     length = PromptLength()
@@ -99,12 +104,12 @@ def measure_prompt(prompt: Any) -> PromptLength:
 
 
 class TokenEstimate:
-    """Estimates what a server bills for prompts, from what it billed for others.
+    """Estimates how many tokens a server bills for prompts, from what it has billed for others.
 
-    A prompt of p pieces and c other characters has about a p + b c tokens, and those of the
-    template. Both rates are fitted to the prompts of the data by least squares of the relative
-    errors. Few prompts of one language do not distinguish them: the fit stays close to the usual
-    rates, which count like a further observation.
+    A prompt of p pieces and c other characters has about a p + b c tokens, in addition to those of
+    the chat template. The rates a and b are fitted to the billed prompts by least squares of the
+    relative errors. The usual rates count as one more observation, because a few prompts in one
+    language do not determine both rates.
 
     Attributes:
         has_prompts: Whether a prompt of the data was billed.
@@ -120,25 +125,36 @@ class TokenEstimate:
     """
 
     def __init__(self) -> None:
+        """Begin with the usual rates of tokens, and without a template."""
         self._template_tokens = 0
         self._n_short_prompts = 0
         self.has_prompts = False
-        # Sums of the normal equations, which begin with the usual rates.
+        # Sums of the normal equations, X^T X and X^T y, which begin with the usual rates.
         precisions = 1 / np.square(RATE_ERRORS)
         self._weights = np.diag(precisions)
         self._targets = precisions * USUAL_RATES
 
     def add_short_prompt(self, length: PromptLength, billed: int) -> None:
-        """Add a prompt of a trial, whose tokens beyond the estimate are those of the template."""
-        # A short prompt has few tokens by which the estimate could be wrong.
+        """Add a prompt of a trial, from which the number of tokens of the template is estimated.
+
+        Args:
+            length: Length of the prompt, which is short, so that the error of its estimate is
+                small.
+            billed: Number of tokens that the server billed.
+        """
         n_template_tokens = billed - length.tokens
         self._template_tokens += n_template_tokens
         self._n_short_prompts += 1
 
     def add_prompt(self, length: PromptLength, billed: int) -> None:
-        """Add a prompt of the data, which shows how many tokens its words have."""
-        # The template is no word of the data.
+        """Add a prompt of the data, to which the rates of tokens are fitted.
+
+        Args:
+            length: Length of the prompt.
+            billed: Number of tokens that the server billed.
+        """
         n_tokens = max(0, billed - self.template_tokens)
+        # The error of an observation is proportional to its number of tokens.
         scale = RELATIVE_ERROR * max(n_tokens, 1)
         row = np.array(length) / scale
         self._weights = self._weights + np.outer(row, row)
@@ -147,21 +163,21 @@ class TokenEstimate:
 
     @property
     def template_tokens(self) -> int:
-        """The tokens that the template of a model adds to a prompt."""
+        """Estimated number of tokens that the chat template adds to a prompt."""
         if not self._n_short_prompts:
             return 0
         return max(0, round(self._template_tokens / self._n_short_prompts))
 
     def correct(self, length: PromptLength, n_prompts: int = 1) -> int:
-        """Return the tokens that a server will bill for prompts.
+        """Estimate how many tokens a server will bill for prompts.
 
         Args:
-            length: Their length together.
-            n_prompts: Number of prompts.
+            length: Sum of the lengths of the prompts.
+            n_prompts: Number of prompts, each of which has the tokens of the template.
         """
         rates = np.linalg.solve(self._weights, self._targets)
         n_tokens = float(np.array(length) @ rates)
-        # A server that does not count tokens must not make the estimate absurd.
+        # A server that reports incorrect counts must not make the estimate absurd.
         lowest = MIN_RATIO * length.tokens
         highest = MAX_RATIO * length.tokens
         n_tokens = min(max(n_tokens, lowest), highest)

@@ -1,8 +1,9 @@
-"""The trial of a server: what it echoes and reports is compared with what it generates.
+"""The trial of a server: echoed and reported log-probabilities are compared with generated texts.
 
-Real servers return wrong log-probabilities without an error, ignore what they are asked for, or
-refuse parameters that others need. `try_server` tries each part, and a server that fails one is
-used for the others alone. `load_trial` takes a trial of the same day if the server has not changed.
+Real servers return incorrect log-probabilities without an error, ignore parameters, or refuse
+parameters that other servers need. `try_server` tries each ability, and a server that fails in one
+is used only for the others. `load_trial` returns a stored trial of the same day if the server has
+not changed.
 """
 
 from __future__ import annotations
@@ -35,32 +36,32 @@ PATHS: Mapping[str, Sequence[str]] = {"on": (CHAT,), "off": (TEXT,), "auto": (CH
 
 MAX_MEAN_DIFFERENCE = 0.1
 MAX_DIFFERENCE = 0.5
-"""How far two log-probabilities of one token may lie apart, in nats, on average and at most. Rounding
-to 16 bits explains no more."""
+"""Largest difference of two log-probabilities of one token, in nats, on average and at most. Rounding
+to 16 bits cannot explain more."""
 
 MIN_COMPARED_TOKENS = 8
-"""Tokens that must be compared before an echo is relied upon."""
+"""Number of tokens that must be compared before an echo is relied upon."""
 
 N_TOPS = (20, 10, 5)
-"""Numbers of likeliest tokens that are asked for, until the server agrees."""
+"""Numbers of likeliest tokens to request, until the server accepts one of them."""
 
 N_DRAWS = 3
 DRAWING_TEMPERATURE = 1.5
 
 MAX_TOTAL_PROBABILITY = 1.01
-"""Sum of probabilities that rounding explains."""
+"""Largest sum of probabilities that rounding can explain."""
 
 ANSWER_TOKENS = 16
-"""Tokens of a short answer: some servers refuse a request that asks for fewer."""
+"""Maximum number of tokens of a short answer; some servers refuse a smaller limit."""
 
-ROOMS = (1024, 4096, 16384)
-"""Numbers of tokens in which an easy question is answered, the smaller ones first."""
+TOKEN_LIMITS = (1024, 4096, 16384)
+"""Limits of tokens for the answer to an easy question, which are tried until the answer ends."""
 
-ROOM_PER_EASY_ANSWER = 8
-"""Tokens of a hard answer per token of an easy one."""
+BUDGET_PER_EASY_TOKEN = 8
+"""Number of tokens of a hard answer per token of an easy one."""
 
 CHARACTERS_PER_TOKEN = 4
-"""For answers whose tokens the server does not count."""
+"""Estimate for answers whose tokens the server does not count."""
 
 CONSTRAINED = "answers held to given ones"
 DRAWN = "drawn answers"
@@ -81,21 +82,21 @@ _SAVED_FIELDS = tuple(
 
 
 def load_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
-    """Return the trial of a server; one of the same day holds while the server is unchanged.
+    """Try a server, or return the stored result of a trial of the same day.
 
-    A trial is stored for the day by server, model, fields of every request, thinking, path, and
-    version of this package. One short question shows whether the server still runs the same model:
-    after another name, `system_fingerprint` or greedy answer, it is tried again.
+    A stored result is identified by the server, the model, the fields of every request, the options
+    `thinking` and `chat`, and the version of this package. It is used if the server answers a short
+    question as it did in the trial, with the same model name and `system_fingerprint`.
 
     Args:
         client: The server.
-        model: The model's name on it.
+        model: Name of the model on the server.
         thinking: "on", "off", "auto", or the maximum number of tokens, as in `try_server`.
         chat: "on", "off" or "auto", as in `try_server`.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
-        ValueError: If its thinking cannot be turned on or off as asked.
+        ValueError: If its thinking cannot be turned on or off as requested.
     """
     file = _find_trial_file(client, model, thinking, chat)
     endpoint = _read_trial(client, file)
@@ -108,7 +109,7 @@ def load_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
 
 
 def _find_trial_file(client: Client, model: str, thinking: str, chat: str) -> Path | None:
-    """Return the file of a trial of today; None if trials are not stored."""
+    """Return the path of the file for a trial of today; None if trials are not stored."""
     options = client.options
     today = time.strftime("%Y-%m-%d", time.gmtime())
     settings = [client.extra, list(options.header), options.key_variable]
@@ -117,23 +118,27 @@ def _find_trial_file(client: Client, model: str, thinking: str, chat: str) -> Pa
 
 
 def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
-    """Return the result of a stored trial; None if there is none, or if the server has changed.
+    """Read a stored trial, and check that the server has not changed since.
 
     Args:
         client: The server.
-        file: File of the trial, or None.
+        file: File of the trial. None if trials are not stored.
+
+    Returns:
+        The result of the trial. None if no file is stored, it is damaged, or the server has
+        changed.
     """
     if file is None:
         return None
     try:
         record = json.loads(file.read_text("utf-8"))
         endpoint = Endpoint(client, **record["endpoint"])
-        # JSON has neither sets nor named tuples.
+        # JSON stores sets and named tuples as lists.
         endpoint.refused = set(endpoint.refused)
         endpoint.findings = [Finding(*finding) for finding in endpoint.findings]
         signature = record["seen"]
     except (OSError, ValueError, TypeError, KeyError):
-        # A record that is missing, damaged or of another version only costs another trial.
+        # A file that is missing, damaged or of another version only costs another trial.
         return None
     if not _is_unchanged(endpoint, signature):
         return None
@@ -145,40 +150,41 @@ def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
 
 
 def _write_trial(endpoint: Endpoint, file: Path) -> None:
-    """Store a trial; without a folder that can be written, it is made again next time."""
+    """Store the result of a trial; if the folder is not writable, do nothing."""
     values = {name: getattr(endpoint, name) for name in _SAVED_FIELDS}
     values["refused"] = sorted(endpoint.refused)
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, {"seen": _ask_signature(endpoint), "endpoint": values})
+        write_json(file, {"seen": _request_signature(endpoint), "endpoint": values})
 
 
 def _is_unchanged(endpoint: Endpoint, signature: list[str]) -> bool:
-    """Return whether a server answers a short question as it did in its trial.
+    """Return whether a server still answers a short question as in its trial.
 
-    If a limit allows no request, it is taken to be unchanged: a report whose answers are all stored
-    can then be repeated, and needs no request.
+    If a limit on requests or price is reached, the server is assumed to be unchanged, so that a
+    report whose answers are all stored can be made again without a request.
 
     Args:
         endpoint: The result of the trial.
-        signature: What `_ask_signature` returned then.
+        signature: Result of `_request_signature` in the trial.
     """
     try:
-        return _ask_signature(endpoint) == signature
+        return _request_signature(endpoint) == signature
     except RequestError:
         return bool(endpoint.client.bound)
     except BadReplyError:
         return False
 
 
-def _ask_signature(endpoint: Endpoint) -> list[str]:
-    """Ask one short question, and return what identifies the model behind the server.
+def _request_signature(endpoint: Endpoint) -> list[str]:
+    """Ask a server one short question, and return what identifies the model behind it.
 
     Returns:
-        The model's name and fingerprint as the reply states them, and its answer.
+        The name of the model with its fingerprint, as the reply states them, and the beginning of
+        the answer.
     """
-    # The client counts the models that its replies name, by their name and fingerprint. It starts
-    # anew, so that there is only that of this reply.
+    # The client counts replies by the model name and fingerprint in them. After the counts are
+    # cleared, they have one entry, which is that of this reply.
     endpoint.client.served.clear()
     prompt = _list_prompts(endpoint)[0]
     completion = endpoint.ask(prompt, max_tokens=ANSWER_TOKENS, temperature=0.0, seed=0)
@@ -189,31 +195,32 @@ def _ask_signature(endpoint: Endpoint) -> list[str]:
 
 
 def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
-    """Try what a server can be asked, by some thirty short requests.
+    """Find out what a server can do, by about thirty short requests.
 
     - Answers: it generates a chat, or the continuation of a text.
-    - Thinking: shown or hidden, it is separated from the answer. It is turned on or off if that is
-      asked for, and its tokens are counted. The next token of a chat that thinks is no answer.
-    - Constrained answers: one of two given answers to a question that neither of them fits.
-    - Greedy answers: two equal requests have one answer.
-    - Drawn answers: three requests at a high temperature have more than one, perhaps only with the
-      parameter with which `transformers serve` draws.
-    - The likeliest next tokens: their probabilities sum to at most 1, and a greedy answer begins
-      with the likeliest.
-    - Log-probabilities of given texts: those of an echo are those of its generation, and the same
-      when the echo is repeated.
+    - Thinking: shown or hidden, it is separated from the answer, and its tokens are counted. It is
+      turned on or off if that is requested. The next token of a chat that thinks is not an answer.
+    - Constrained answers: it gives one of two allowed answers to a question that neither of them
+      fits.
+    - Greedy answers: two equal requests have the same answer.
+    - Sampled answers: three requests at a high temperature have more than one answer, perhaps only
+      with the parameter that makes `transformers serve` sample.
+    - Likeliest next tokens: their probabilities sum to at most 1, and a greedy answer begins with
+      the likeliest token.
+    - Log-probabilities of given texts: those in an echo are equal to those while generating, and to
+      those in a second echo.
 
     Args:
         client: The server.
-        model: The model's name on it.
-        thinking: "on", "off", the largest number of tokens that it may think, or "auto" for its
-            default.
+        model: Name of the model on the server.
+        thinking: "on", "off", the maximum number of tokens of thinking, or "auto" for the default
+            of the server.
         chat: "on" for conversations, "off" for texts, or "auto" for conversations if the server
-            takes them.
+            accepts them.
 
     Raises:
         RequestError: If the server cannot be reached, or refuses the key.
-        ValueError: If its thinking cannot be turned on or off as asked.
+        ValueError: If its thinking cannot be turned on or off as requested.
     """
     findings: list[Finding] = []
     for path in PATHS[chat]:
@@ -231,7 +238,9 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
 
 
 class _Trial:
-    """The trial of one path; what it finds is written into `endpoint`.
+    """The trial of one path of a server, such as "/chat/completions".
+
+    What it finds out is written into the attributes of `endpoint`.
 
     Args:
         endpoint: The path.
@@ -243,34 +252,34 @@ class _Trial:
         self._greedy: list[Completion] = []
 
     def _add_finding(self, part: str, passed: bool, words: str) -> bool:
-        """Note what a part found, and return whether it passed."""
+        """Add the result of one part of the trial to the findings, and return whether it passed."""
         self.endpoint.findings.append(Finding(part, passed, words))
         return passed
 
-    def _negotiate(self, prompt: Any, room: int = ANSWER_TOKENS) -> Completion:
-        """Ask for a greedy answer; parameters that the server refuses are left out or renamed.
+    def _negotiate(self, prompt: Any, max_tokens: int = ANSWER_TOKENS) -> Completion:
+        """Ask for a greedy answer, and leave out or rename parameters that the server refuses.
 
         Args:
             prompt: A text, or the turns of a conversation.
-            room: Maximum tokens of the answer.
+            max_tokens: Maximum number of tokens of the answer.
 
         Raises:
             RequestError: If the server fails, or refuses the request for another reason.
         """
-        parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
+        parameters: dict[str, Any] = {"max_tokens": max_tokens, "temperature": 0.0, "seed": 0}
         while True:
             try:
                 return self.endpoint.ask(prompt, **parameters)
             except RequestError as failure:
-                # Each round changes a further parameter, so that the loop ends.
+                # Each repetition changes one more parameter, so that the loop ends.
                 if failure.is_of_server or not self._adapt(str(failure)):
                     raise
 
     def _adapt(self, message: str) -> bool:
-        """Leave out or rename the parameters that a refusal names.
+        """Stop sending the parameters that an error message of the server names, or rename them.
 
         Args:
-            message: The server's message.
+            message: The message.
 
         Returns:
             Whether anything changed, so that the request may be sent again.
@@ -280,23 +289,24 @@ class _Trial:
         if refused:
             self.endpoint.refused |= refused
             return True
-        # Newer models take `max_completion_tokens` in place of `max_tokens`, and say so. A message
-        # that the number is too large names the parameter, too, but asks for another number.
-        is_renamed = "max_completion_tokens" in message
-        is_renamed = is_renamed and not re.search("large|exceed|context", message)
+        # Newer models of OpenAI require `max_completion_tokens` in place of `max_tokens`, and name
+        # it in the error. A message that the number is too large also names it, but does not ask
+        # for another parameter.
+        is_too_large = re.search("large|exceed|context", message) is not None
+        is_renamed = "max_completion_tokens" in message and not is_too_large
         if not is_renamed or "max_tokens" in self.endpoint.renamed:
             return False
         self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
         return True
 
-    def _ask_first_questions(self) -> None:
-        """Ask the first two questions for greedy answers, with which others are compared."""
+    def _request_greedy_answers(self) -> None:
+        """Request greedy answers to the first two questions, for comparison in later parts."""
         self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
 
     # --- Answers and thinking
 
     def try_answers(self) -> bool:
-        """Find the parameters with which the path generates text, and whether the model thinks.
+        """Find out whether the path generates text, with which parameters, and whether it thinks.
 
         Returns:
             Whether the path generates text.
@@ -306,7 +316,7 @@ class _Trial:
         """
         endpoint = self.endpoint
         try:
-            self._ask_first_questions()
+            self._request_greedy_answers()
         except RequestError as failure:
             if failure.is_of_server:
                 raise
@@ -323,79 +333,81 @@ class _Trial:
         return self._add_finding("answers", endpoint.works, f"{endpoint.path} {words}.")
 
     def set_thinking(self, thinking: str) -> None:
-        """Turn thinking on or off if that is asked for, and find how many tokens an answer needs.
+        """Turn thinking on or off if requested, and find out how many tokens an answer needs.
 
         Args:
-            thinking: "on", "off", "auto" for the server's default, or the maximum number of tokens
-                that the model may think.
+            thinking: "on", "off", "auto" for the default of the server, or the maximum number of
+                tokens of thinking, such as "2048".
 
         Raises:
-            OptionError: If the server does not do what is asked for.
+            OptionError: If thinking cannot be turned on or off.
         """
         endpoint = self.endpoint
         n_tokens = self._count_answer_tokens()
         if thinking != "auto":
             n_tokens = self._turn_thinking(thinking, n_tokens)
-        # The answers with which others are compared must have the same fields.
+        # Answers that are compared with others must have been requested with the same fields.
         if endpoint.extra:
-            self._ask_first_questions()
-        allowed = endpoint.budget
+            self._request_greedy_answers()
+        max_allowed = endpoint.budget
         self._set_budget(n_tokens)
 
         note = f" ({json.dumps(endpoint.extra)})" if endpoint.extra else ""
         if not endpoint.thinks:
-            # That a model does not think is worth a line only if somebody asked for it.
+            # The absence of thinking is only reported if it was requested.
             if thinking == "off":
                 self._add_finding("thinking", True, f"It answers without thinking{note}.")
             return
         if thinking.isdecimal():
-            self._bound_thinking(int(thinking))
+            self._limit_thinking(int(thinking))
             return
-        count = str(n_tokens) if n_tokens else f"more than {allowed:,}"
+        count = str(n_tokens) if n_tokens else f"more than {max_allowed:,}"
         words = f"It thinks before it answers{note}: {count} tokens for an easy question"
         self._add_finding("thinking", True, f"{words}, and may take {endpoint.budget:,}.")
 
     def _turn_thinking(self, thinking: str, n_tokens: int | None) -> int | None:
-        """Turn thinking on or off by the first field of requests with which that works.
+        """Turn thinking on or off, by trying the request fields that servers have for this.
 
         Args:
-            thinking: "on", "off", or the maximum number of tokens.
-            n_tokens: Tokens of an answer to an easy question so far; None if it does not end.
+            thinking: "on", "off", or the maximum number of tokens of thinking.
+            n_tokens: Number of tokens of the answer to an easy question so far. None if that answer
+                does not end.
 
         Returns:
-            Tokens of an answer to an easy question now; None if it does not end.
+            The number of tokens of this answer now. None if it does not end.
 
         Raises:
-            OptionError: If no field works.
+            OptionError: If no field has the requested effect.
         """
         endpoint = self.endpoint
-        is_wanted = thinking != "off"
-        if endpoint.thinks == is_wanted:
+        should_think = thinking != "off"
+        if endpoint.thinks == should_think:
             return n_tokens
         candidates = []
         if thinking.isdecimal():
             candidates += [{name: int(thinking)} for name in DIALECTS["bounded"]]
-        candidates += DIALECTS["turned"]["on" if is_wanted else "off"]
+        candidates += DIALECTS["turned"]["on" if should_think else "off"]
         for fields in candidates:
             if self._accepts(fields):
-                # This also finds whether the model thinks now.
+                # This also updates `endpoint.thinks`.
                 n_tokens = self._count_answer_tokens()
-                if endpoint.thinks == is_wanted:
+                if endpoint.thinks == should_think:
                     return n_tokens
-            # The fields have no effect, and are removed.
+            # Fields without effect are removed.
             endpoint.extra = {}
-            endpoint.thinks = not is_wanted
+            endpoint.thinks = not should_think
         state = "thinks" if endpoint.thinks else "does not think"
         raise OptionError(
-            f"Expected {endpoint.client.url} to answer with thinking {thinking}, but it {state} "
-            "whatever it is told: `extra_body` may say what it wants.",
+            f"Expected {endpoint.client.url} to answer with thinking {thinking}, but it {state}, and "
+            "none of the known options changes that. If the server has another option for thinking, "
+            "set it in `extra_body`.",
             option="thinking",
         )
 
     def _accepts(self, fields: Mapping[str, Any]) -> bool:
         """Add fields to every request, and return whether the server accepts them.
 
-        Fields that it refuses are removed again.
+        If it refuses them, they are removed again.
         """
         extra = self.endpoint.extra
         self.endpoint.extra = {**extra, **fields}
@@ -405,23 +417,24 @@ class _Trial:
         return True
 
     def _count_answer_tokens(self) -> int | None:
-        """Ask an easy question with more and more tokens until its answer ends.
+        """Ask an easy question with increasing limits of tokens, until its answer ends.
 
-        This also finds whether the model thinks, and the largest number of tokens that the server
-        allows becomes the budget.
+        This also updates two attributes of the endpoint: `thinks`, and `budget`, the largest limit
+        that the server accepted.
 
         Returns:
-            Tokens of the answer, including those of its thinking; None if it does not end.
+            The number of tokens of the answer, including those of its thinking. None if the answer
+            does not end.
         """
         endpoint = self.endpoint
         endpoint.budget = ANSWER_TOKENS
-        rooms = ROOMS if endpoint.thinks else ROOMS[:1]
-        for room in rooms:
-            completion = self._ask_with_room(room, endpoint.budget)
+        limits = TOKEN_LIMITS if endpoint.thinks else TOKEN_LIMITS[:1]
+        for limit in limits:
+            completion = self._ask_easy_question(limit, endpoint.budget)
             if completion is None:
                 break
-            # Thinking that is neither shown nor counted shows in a brief answer, whose tokens it
-            # takes.
+            # Thinking that is neither shown nor counted is detected by a short limit, which it uses
+            # up.
             endpoint.thinks = _is_thinking(completion) or _is_thinking(
                 self._negotiate(self._prompts[0])
             )
@@ -431,53 +444,53 @@ class _Trial:
                 return completion.reply.usage.get("answer_tokens", n_estimated)
         return None
 
-    def _ask_with_room(self, room: int, known_room: int) -> Completion | None:
-        """Ask an easy question with a maximum number of tokens, halved until it is allowed.
+    def _ask_easy_question(self, max_tokens: int, accepted: int) -> Completion | None:
+        """Ask an easy question with a limit of tokens, which is halved until the server accepts it.
 
-        The number that the server allows becomes the budget.
+        The accepted limit becomes the budget of the endpoint.
 
         Args:
-            room: Maximum tokens of the answer. It is halved until the server allows it.
-            known_room: Number of tokens that the server is known to allow.
+            max_tokens: Maximum number of tokens of the answer.
+            accepted: A limit that the server is known to accept.
 
         Returns:
-            The answer; None if the server allows no more than is known.
+            The answer. None if the server accepts no limit above the known one.
         """
-        while room > known_room:
-            outcome = _try(self._negotiate, _make_turns(DIALECTS["choice"]), room)
+        while max_tokens > accepted:
+            outcome = _try(self._negotiate, _make_turns(DIALECTS["choice"]), max_tokens)
             if not isinstance(outcome, RequestError):
-                self.endpoint.budget = room
+                self.endpoint.budget = max_tokens
                 return outcome
             if outcome.is_of_server:
                 raise outcome
-            room //= 2
+            max_tokens //= 2
         return None
 
     def _set_budget(self, n_tokens: int | None) -> None:
-        """Set the maximum tokens of an answer, as far as the server allows.
+        """Set the maximum number of tokens of an answer, as far as the server accepts it.
 
         Args:
-            n_tokens: Tokens of the answer to an easy question, of which a hard one may need
-                `ROOM_PER_EASY_ANSWER` times as many. None if the answer did not end.
+            n_tokens: Number of tokens of the answer to an easy question. None if it did not end. A
+                hard question may need `BUDGET_PER_EASY_TOKEN` times as many.
         """
         endpoint = self.endpoint
-        allowed = endpoint.budget
+        accepted = endpoint.budget
         if n_tokens is None and endpoint.thinks:
-            # More tokens may help, unless the server has refused more than it allowed.
-            if allowed == ROOMS[-1]:
-                endpoint.budget = ROOM_PER_EASY_ANSWER * allowed
+            # More tokens may help, unless the server has refused a larger limit.
+            if accepted == TOKEN_LIMITS[-1]:
+                endpoint.budget = BUDGET_PER_EASY_TOKEN * accepted
             return
-        shortest = LONG if endpoint.thinks else BRIEF
-        room = max(shortest, ROOM_PER_EASY_ANSWER * (n_tokens or 0))
-        # The server has to allow more than it has been asked for so far.
-        if room <= allowed or self._ask_with_room(room, allowed) is None:
-            endpoint.budget = min(room, allowed)
+        min_budget = LONG if endpoint.thinks else BRIEF
+        budget = max(min_budget, BUDGET_PER_EASY_TOKEN * (n_tokens or 0))
+        # A limit that is larger than all so far has to be tried.
+        if budget <= accepted or self._ask_easy_question(budget, accepted) is None:
+            endpoint.budget = min(budget, accepted)
 
-    def _bound_thinking(self, n_tokens: int) -> None:
-        """Limit the tokens of thinking by the first parameter that the server accepts.
+    def _limit_thinking(self, n_tokens: int) -> None:
+        """Limit the tokens of thinking, by the first parameter that the server accepts.
 
         Args:
-            n_tokens: Maximum tokens of thinking. A brief answer may follow.
+            n_tokens: Maximum number of tokens of thinking. The budget adds those of a brief answer.
         """
         endpoint = self.endpoint
         note = "the server takes no bound: what is longer is cut"
@@ -492,10 +505,10 @@ class _Trial:
     # --- Constrained, greedy and drawn answers
 
     def try_constraints(self) -> None:
-        """Find a parameter that restricts answers to given texts.
+        """Find a parameter that restricts answers to given strings.
 
-        The given texts are answers that nobody would give to the question, so that a reply with one
-        of them shows that the parameter has an effect.
+        Nobody would give these strings as answers to the question. If the reply is one of them, the
+        parameter has an effect.
         """
         endpoint = self.endpoint
         for name in CONSTRAINTS:
@@ -510,9 +523,9 @@ class _Trial:
             reply = Reply()
             if isinstance(outcome, Completion):
                 reply = unwrap_answer(outcome.reply)
-            is_held = reply.text.strip() in DIALECTS["unlikely"]
-            # A constraint that stops the thinking would measure another model.
-            if is_held and (reply.thinks or not endpoint.thinks):
+            is_restricted = reply.text.strip() in DIALECTS["unlikely"]
+            # A constraint that prevents thinking would change the model that is measured.
+            if is_restricted and (reply.thinks or not endpoint.thinks):
                 self._add_finding(CONSTRAINED, True, f"They are held by {name}.")
                 return
         endpoint.constraint = ""
@@ -523,7 +536,7 @@ class _Trial:
     def try_greedy_answers(self) -> None:
         """Compare the answers to two equal requests at temperature 0.
 
-        If they differ, the results of a run cannot be reproduced.
+        If they differ, a run cannot be reproduced.
         """
         answer = _get_beginning(self._greedy[0])
         repeated = _get_beginning(self._negotiate(self._prompts[0]))
@@ -539,19 +552,19 @@ class _Trial:
         self._add_finding("greedy answers", is_equal, words)
 
     def try_drawn_answers(self) -> None:
-        """Find whether answers are sampled at a high temperature, perhaps with another field only.
+        """Find out whether answers differ at a high temperature, perhaps only with another field.
 
         A server that does not sample repeats one answer, whatever the seed.
         """
         endpoint = self.endpoint
-        n_tokens = ANSWER_TOKENS
-        # Hidden thinking takes its tokens before a text can differ.
+        max_tokens = ANSWER_TOKENS
+        # Hidden thinking comes first, and an answer needs more tokens than that.
         if endpoint.thinks and not any(map(_get_beginning, self._greedy)):
-            n_tokens = endpoint.budget
+            max_tokens = endpoint.budget
         candidates: Sequence[dict[str, str]] = ({}, _DRAWING_FIELDS)
         for fields in candidates:
             endpoint.drawing = fields
-            endpoint.draws = len(self._draw(n_tokens)) > 1
+            endpoint.draws = len(self._sample_answers(max_tokens)) > 1
             if endpoint.draws:
                 note = f" with {', '.join(fields)}" if fields else ""
                 self._add_finding(DRAWN, True, f"Three draws differ{note}.")
@@ -560,11 +573,11 @@ class _Trial:
         words = f"Three draws at temperature {DRAWING_TEMPERATURE} have one answer."
         self._add_finding(DRAWN, False, words)
 
-    def _draw(self, n_tokens: int) -> set[str]:
-        """Sample a few answers to one question, with different seeds, and return the distinct ones.
+    def _sample_answers(self, max_tokens: int) -> set[str]:
+        """Sample a few answers to one question with different seeds, and return the distinct ones.
 
         Args:
-            n_tokens: Maximum tokens of an answer.
+            max_tokens: Maximum number of tokens of an answer.
         """
         answers = set()
         for seed in range(N_DRAWS):
@@ -572,7 +585,7 @@ class _Trial:
                 self.endpoint.ask,
                 self._prompts[1],
                 seed=seed,
-                max_tokens=n_tokens,
+                max_tokens=max_tokens,
                 temperature=DRAWING_TEMPERATURE,
             )
             if isinstance(outcome, Completion):
@@ -582,22 +595,23 @@ class _Trial:
     # --- Log-probabilities
 
     def try_next_tokens(self) -> None:
-        """Find how many of the likeliest next tokens the path reports, and check them.
+        """Find out how many of the likeliest next tokens the path reports, and check them.
 
-        A model that thinks is not checked: its next token is no answer.
+        For a model that thinks, nothing is requested, because its next token belongs to a thought.
         """
         endpoint = self.endpoint
         if endpoint.thinks:
             self._add_finding(NEXT_TOKENS, False, THINKS_FIRST)
             return
         words = ""
-        for top in N_TOPS:
-            outcome = _try(self._request_tops, top)
+        for n_tokens in N_TOPS:
+            outcome = _try(self._request_tops, n_tokens)
             if not isinstance(outcome, RequestError):
                 words = self._check_tops(outcome)
                 if not words:
-                    # Some servers accept a number, but report fewer tokens.
-                    endpoint.top = min(top, *(len(completion.tops[0]) for completion in outcome))
+                    # Some servers accept the number, but report fewer tokens.
+                    n_reported = [len(completion.tops[0]) for completion in outcome]
+                    endpoint.top = min(n_tokens, *n_reported)
                     words = f"{endpoint.top} are reported, and greedy answers begin with the first"
                 break
             # A server may refuse a large number, and accept a smaller one.
@@ -606,20 +620,21 @@ class _Trial:
                 break
         self._add_finding(NEXT_TOKENS, bool(endpoint.top), f"{words}.")
 
-    def _request_tops(self, top: int) -> list[Completion]:
-        """Ask for the likeliest next tokens of two questions, and of a chat about letters."""
+    def _request_tops(self, n_tokens: int) -> list[Completion]:
+        """Request the likeliest next tokens after two questions, and in a chat one about letters."""
         prompts = self._prompts[:2]
         if self.endpoint.is_chat:
             prompts = [*prompts, _make_turns(DIALECTS["choice"])]
-        return [self.endpoint.request_next_tokens(prompt, top) for prompt in prompts]
+        return [self.endpoint.request_next_tokens(prompt, n_tokens) for prompt in prompts]
 
     def _check_tops(self, completions: Sequence[Completion]) -> str:
-        """Return what is wrong with reported next tokens; "" if nothing is.
+        """Check reported next tokens, and return a problem with them; "" if there is none.
 
         Args:
-            completions: Replies to the first two questions, and of a chat to one about letters.
+            completions: Replies to the first two questions and, in a chat, to a question whose
+                answer is a letter.
         """
-        # The chat about letters has no greedy answer.
+        # Only the first two questions have a greedy answer.
         for completion, greedy in zip(completions, self._greedy, strict=False):
             problem = _find_problem_of_top(completion, greedy)
             if problem:
@@ -631,18 +646,18 @@ class _Trial:
         return ""
 
     def try_echoes(self) -> None:
-        """Compare log-probabilities of given texts with those of the texts' generation."""
+        """Compare log-probabilities of given texts with those while the texts were generated."""
         endpoint = self.endpoint
-        # In a model that thinks, thoughts would stand between the question and a given text.
+        # A model that thinks would insert a thought between the question and the given text.
         if endpoint.thinks:
             self._add_finding(GIVEN_TEXTS, False, THINKS_FIRST)
             return
         pairs: list[_Pair] = []
-        # What is wrong if there is nothing to compare.
+        # The problem if there are no pairs to compare.
         problem = "The server reports no log-probabilities of what it generates"
         for seed, prompt in enumerate(self._prompts):
             try:
-                is_complete = self._compare_echo(prompt, seed, pairs)
+                should_go_on = self._compare_echo(prompt, seed, pairs)
             except BadReplyError as failure:
                 problem = f"Given texts are not echoed: the server sent {failure}"
                 break
@@ -651,7 +666,7 @@ class _Trial:
                     raise
                 problem = f"Given texts are not echoed: {failure}"
                 break
-            if not is_complete:
+            if not should_go_on:
                 break
         if pairs:
             problem = _find_problem_of_pairs(pairs)
@@ -663,16 +678,16 @@ class _Trial:
         endpoint.echo = self._add_finding(GIVEN_TEXTS, True, words)
 
     def _compare_echo(self, prompt: Any, seed: int, pairs: list[_Pair]) -> bool:
-        """Generate a text, let the server echo it twice, and compare the log-probabilities.
+        """Generate a text, request its echo twice, and compare the log-probabilities.
 
         Args:
             prompt: A text, or the turns of a conversation.
             seed: Seed of the generated text.
-            pairs: Compared log-probabilities so far, to which these are added.
+            pairs: Compared log-probabilities so far, to which those of this text are added.
 
         Returns:
-            Whether another text should be compared: not if the server reports none, or the echo is
-            wrong.
+            Whether to compare another text. False if the server reports no log-probabilities, or
+            the echo has incorrect ones.
         """
         endpoint = self.endpoint
         completion = endpoint.ask(
@@ -688,7 +703,7 @@ class _Trial:
         text = completion.reply.text
         echoed = endpoint.request_continuations(prompt, [text])[0]
         pairs += _pair_tokens("The echo has", "but while generating it had", echoed, completion)
-        # The second echo of a server whose first one is wrong would tell nothing.
+        # If the first echo is incorrect, a second one is not needed.
         if any(pair.difference > MAX_DIFFERENCE for pair in pairs):
             return False
         repeated = endpoint.request_continuations(prompt, [text])[0]
@@ -704,17 +719,22 @@ def _make_turns(question: str) -> list[Message]:
 
 
 def _list_prompts(endpoint: Endpoint) -> list[Any]:
-    """Return what the trial asks: questions, or beginnings of texts."""
+    """Return the prompts of the trial: questions in a chat, or beginnings of texts."""
     if endpoint.is_chat:
         return list(map(_make_turns, DIALECTS["questions"]))
     return list(DIALECTS["beginnings"])
 
 
 def _try(ask: Callable[..., T], *arguments: Any, **options: Any) -> T | RequestError:
-    """Call a function that asks the server, and return its result, or why it is refused.
+    """Call a function that sends requests, and return its result or its error.
+
+    Args:
+        ask: The function.
+        *arguments: Its arguments.
+        **options: Its keyword arguments.
 
     Raises:
-        RequestError: If no further request can be answered either.
+        RequestError: If no further request can be answered either, such as without a valid key.
     """
     try:
         return ask(*arguments, **options)
@@ -725,14 +745,14 @@ def _try(ask: Callable[..., T], *arguments: Any, **options: Any) -> T | RequestE
 
 
 def _get_beginning(completion: Completion) -> str:
-    """Return what a completion begins with: its thinking, or its text."""
+    """Return the thinking of a completion, which comes first, or else its text."""
     return completion.reply.thinking or completion.reply.text
 
 
 def _is_thinking(completion: Completion) -> bool:
-    """Return whether a completion thought, perhaps hidden.
+    """Return whether a completion thought, even if the thinking is hidden.
 
-    Hidden thinking has taken all of its tokens, and none of them went into its text.
+    Hidden thinking is recognized if it used up all tokens before any text.
     """
     reply = completion.reply
     return reply.thinks or (not reply.finished and not reply.text.strip())
@@ -742,10 +762,10 @@ def _is_thinking(completion: Completion) -> bool:
 
 
 def _find_problem_of_top(completion: Completion, greedy: Completion) -> str:
-    """Return what is wrong with the likeliest next tokens of a reply; "" if nothing is.
+    """Check the likeliest next tokens of a reply, and return a problem, or an empty string.
 
     Args:
-        completion: The reply.
+        completion: The reply. The first entry of its `tops` is token -> log-probability.
         greedy: The greedy answer to the same question, which should begin with the likeliest token.
     """
     top = completion.tops[0] if completion.tops else {}
@@ -754,12 +774,12 @@ def _find_problem_of_top(completion: Completion, greedy: Completion) -> str:
     values = sorted(top.values(), reverse=True)
     if any(math.isnan(value) for value in values):
         return "Some of their log-probabilities are not numbers"
-    # Clipped, since the exponential of a large number overflows.
+    # Log-probabilities are at most 0. Larger ones are clipped, because `exp` may overflow.
     total = math.fsum(math.exp(min(value, 1.0)) for value in values)
     if total > MAX_TOTAL_PROBABILITY:
         return f"Their probabilities sum to {total:.2f}"
     likeliest = max(top, key=lambda token: top[token]).strip()
-    # Of two tokens that are nearly as likely, rounding decides which one is generated.
+    # If two tokens are almost equally likely, rounding decides which one is generated.
     is_clear = values[0] - values[1] > MAX_DIFFERENCE
     answer = _get_beginning(greedy)
     if is_clear and likeliest and answer.strip() and not answer.strip().startswith(likeliest):
@@ -768,10 +788,13 @@ def _find_problem_of_top(completion: Completion, greedy: Completion) -> str:
 
 
 def _find_problem_of_letters(completion: Completion) -> str:
-    """Return what is wrong with the next tokens after a question about letters; "" if nothing is.
+    """Check the next tokens after a question about letters; an empty string if there is no problem.
 
-    The likeliest one should be a letter. Otherwise the probabilities of letters are not those of
+    The likeliest token should be a letter. Otherwise the probabilities of letters are not those of
     answers.
+
+    Args:
+        completion: The reply. The first entry of its `tops` is token -> log-probability.
     """
     if not completion.tops:
         return "The server reports none"
@@ -785,12 +808,12 @@ def _find_problem_of_letters(completion: Completion) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Pair:
-    """Two log-probabilities of one token.
+    """Two log-probabilities of one token, which should be equal.
 
     Attributes:
-        value: The first one.
-        difference: How far the second one lies apart.
-        words: Both in words.
+        value: The first log-probability.
+        difference: Absolute difference between the two.
+        words: Both log-probabilities in words, for a report.
     """
 
     value: float
@@ -799,18 +822,18 @@ class _Pair:
 
 
 def _pair_tokens(begin: str, link: str, echoed: Completion, compared: Completion) -> list[_Pair]:
-    """Return the log-probabilities of the tokens that two texts share at their beginning.
+    """Pair the log-probabilities of the tokens that two completions begin with in common.
 
     Args:
-        begin: Words before the first log-probability.
-        link: Words before the second one.
-        echoed: The first text.
-        compared: The second text.
+        begin: Words before the first log-probability, such as "The echo has".
+        link: Words before the second log-probability, such as "but while generating it had".
+        echoed: The first completion.
+        compared: The second completion.
     """
     pairs = []
     rows = zip(echoed.tokens, echoed.logprobs, compared.tokens, compared.logprobs, strict=False)
     for token, value, other_token, other_value in rows:
-        # From here on, the text is cut into other tokens.
+        # From here on, the text is divided into different tokens.
         if token != other_token:
             break
         if value is not None and other_value is not None:
@@ -820,7 +843,7 @@ def _pair_tokens(begin: str, link: str, echoed: Completion, compared: Completion
 
 
 def _find_problem_of_pairs(pairs: Sequence[_Pair]) -> str:
-    """Return what is wrong with the log-probabilities of echoes; "" if nothing is.
+    """Check the log-probabilities of echoes, and return a problem, or an empty string.
 
     Args:
         pairs: At least one pair of log-probabilities that should be equal.
@@ -830,7 +853,7 @@ def _find_problem_of_pairs(pairs: Sequence[_Pair]) -> str:
         return pairs[int(differences.argmax())].words
     if len(pairs) < MIN_COMPARED_TOKENS:
         return f"Only {len(pairs)} log-probabilities could be compared with those of generation"
-    # A stub that reports one value for everything agrees with itself.
+    # A stub that reports the same number for every token would pass the comparison.
     if len({pair.value for pair in pairs}) == 1:
         return f"Every token has the same log-probability, {pairs[0].value:.2f}"
     return ""

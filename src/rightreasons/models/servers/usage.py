@@ -1,6 +1,6 @@
-"""What requests to a server cost: `Usage` counts requests and tokens, and `compute_price` prices them.
+"""Costs of requests to a server: `Usage` counts requests and tokens, `compute_price` prices them.
 
-`Forecast` is what requests will cost, before they are sent.
+`Forecast` is the estimated cost of requests before they are sent.
 
 It needs no package of a server, as requests to local models are counted, too.
 """
@@ -49,11 +49,12 @@ class Usage:
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any], estimated_tokens: int) -> Usage:
-        """Count a reply.
+        """Return the cost of a reply.
 
         Args:
-            reply: The reply of a server.
-            estimated_tokens: Tokens of its prompt, which count if the server reports none.
+            reply: The reply of a server, as parsed JSON.
+            estimated_tokens: Estimated number of prompt tokens, which is used if the reply has no
+                counts.
         """
         counts = count_reply_tokens(reply)
         if "prompt_tokens" in counts:
@@ -62,7 +63,7 @@ class Usage:
                 prompt_tokens=counts["prompt_tokens"],
                 answer_tokens=counts.get("answer_tokens", 0),
             )
-        # A run with a bound of its price has to know it all the same.
+        # An estimate is needed for the limit on the price.
         answer_tokens = 0
         if "choices" in reply:
             answer_tokens = estimate_tokens(json.dumps(reply["choices"], ensure_ascii=False))
@@ -71,30 +72,29 @@ class Usage:
         )
 
     def to_counts(self) -> dict[str, int]:
-        """Return the counts that are not 0, by their names."""
+        """Return the counts by name, without those that are 0, which keeps stored lines short."""
         counts = {}
+        # Most counts of a single request are 0.
         for name, count in dataclasses.asdict(self).items():
-            # A journal has a line per request: what is 0 would be most of it.
             if count:
                 counts[name] = count
         return counts
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
-        """Return the counts, and their price: None if there are no prices."""
+        """Return the counts by name, and the `price`, None if the options have no prices."""
         price = compute_price(options, self.prompt_tokens, self.answer_tokens)
         return {**dataclasses.asdict(self), "price": price}
 
     def describe(self, options: ServerOptions) -> str:
-        """Return the counts in one sentence."""
+        """Describe the counts in one sentence, with the price if the options have prices."""
         sentence = pluralize(self.requests, "request")
         if self.repeated:
             sentence += f" ({self.repeated:,} repeated)"
-        # Tokens are told also if there is no price.
         prompt_tokens = pluralize(self.prompt_tokens, "prompt token")
         answer_tokens = pluralize(self.answer_tokens, "generated token")
         sentence += f", {prompt_tokens} and {answer_tokens}"
-        # No price is given if there is none.
-        price = self.list_words(options)[-1]
+        # Without prices, the counts of tokens are all that is known.
+        _, _, _, price = self.list_words(options)
         if price:
             sentence += f", at a price of {price}"
         if self.unreported:
@@ -105,10 +105,14 @@ class Usage:
         return f"{sentence}."
 
     def list_words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
-        """Return requests, prompt tokens, generated tokens and the price in words.
+        """Return the requests, prompt tokens, generated tokens and price as strings for a table.
 
         Args:
-            options: The prices. None for a local model, which has none.
+            options: Options with the prices. None for a local model.
+
+        Returns:
+            Four strings such as ("1,200", "90,000", "4,096", "0.1234"). The price is empty
+            without prices.
         """
         price = None
         if options is not None:
@@ -148,25 +152,25 @@ class Forecast:
 
     @property
     def expected(self) -> Usage:
-        """The cost with as many generated tokens as earlier answers had."""
+        """The expected cost, with answers as long as earlier ones."""
         return dataclasses.replace(self.at_most, answer_tokens=self.answer_tokens)
 
     def describe(self, options: ServerOptions) -> str:
-        """Return the expected and the highest cost in one sentence."""
+        """Describe the expected and the highest cost in one sentence, with prices if known."""
         sentence = (
             f"{pluralize(self.at_most.requests, 'request')}, "
             f"about {pluralize(self.at_most.prompt_tokens, 'prompt token')} and "
         )
-        price = self.expected.list_words(options)[-1]
-        highest_price = self.at_most.list_words(options)[-1]
-        # Without earlier answers, nothing but the bound is known.
+        _, _, _, price = self.expected.list_words(options)
+        _, _, _, highest_price = self.at_most.list_words(options)
+        # Without earlier answers, only the highest cost is known.
         if self.answer_tokens == self.at_most.answer_tokens:
             sentence += f"at most {pluralize(self.answer_tokens, 'generated token')}"
             if price:
                 sentence += f", at a price of at most about {price}"
             return f"{sentence}."
-        # Readers plan with the expected cost, and the bound is what they risk.
         sentence += (
+            # A reader plans with the expected cost, and risks the highest one.
             f"{pluralize(self.answer_tokens, 'generated token')} "
             f"(at most {self.at_most.answer_tokens:,})"
         )
@@ -178,7 +182,12 @@ class Forecast:
 def compute_price(
     options: ServerOptions, prompt_tokens: float, answer_tokens: float
 ) -> float | None:
-    """Return the price of some tokens, or None if there are no prices.
+    """Return the price of tokens; None if the options have no prices.
+
+    Args:
+        options: Options with the prices of a million prompt tokens and generated tokens.
+        prompt_tokens: Number of prompt tokens.
+        answer_tokens: Number of generated tokens.
 
     Example:
         >>> compute_price(ServerOptions(prompt_price=0.5, answer_price=2.0), 1_000_000, 250_000)
@@ -192,10 +201,17 @@ def compute_price(
 
 
 def count_reply_tokens(reply: Mapping[str, Any]) -> dict[str, int]:
-    """Return the tokens that a server counts, by the names of `Reply.usage`.
+    """Return the numbers of tokens that a reply states, by the names of `Reply.usage`.
 
-    Tokens that are neither of the prompt nor of the answer, as those of Gemini's and Grok's total,
-    are of thinking.
+    Gemini and Grok count thinking only in the total. Tokens of the total that belong neither to the
+    prompt nor to the answer are therefore counted as thinking.
+
+    Args:
+        reply: The reply of a server, as parsed JSON.
+
+    Returns:
+        `prompt_tokens`, `answer_tokens` (with thinking) and `thinking_tokens`, as far as they are
+        known.
 
     Example:
         >>> count_reply_tokens(
@@ -206,7 +222,7 @@ def count_reply_tokens(reply: Mapping[str, Any]) -> dict[str, int]:
     counts = reply.get("usage")
     if not isinstance(counts, dict):
         return {}
-    # Thinking that is not shown is billed, too.
+    # Thinking is billed even if it is not shown.
     thinking = None
     details = counts.get("completion_tokens_details")
     if isinstance(details, dict):
@@ -214,7 +230,7 @@ def count_reply_tokens(reply: Mapping[str, Any]) -> dict[str, int]:
     prompt = counts.get("prompt_tokens")
     answer = counts.get("completion_tokens")
     total = counts.get("total_tokens")
-    # Some servers count thinking only in the total: Gemini's and Grok's.
+    # Tokens that are in the total only are hidden thinking.
     if isinstance(prompt, int) and isinstance(total, int):
         n_hidden = total - prompt - (answer or 0)
         if n_hidden > 0:
@@ -222,6 +238,7 @@ def count_reply_tokens(reply: Mapping[str, Any]) -> dict[str, int]:
             thinking = thinking or n_hidden
 
     token_counts = {}
+    # A count may be missing, or null.
     reported = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
     for name, count in reported.items():
         if isinstance(count, int):
