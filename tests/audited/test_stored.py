@@ -292,7 +292,7 @@ def test_choices_bring_the_cues(tmp_path):
         ([*shuffled, shuffled[0]], "Expected each `id of .*` once"),
         (
             [{"probs": p} for p in scores[:5]],
-            "one prediction per item of .*items.jsonl in .*, 40, .* but got 5",
+            r"one prediction per item of .*items.jsonl in .* \(40 predictions\), .* but got 5",
         ),
         (
             [{"confidence": 0.5, "correct": 1}],

@@ -152,7 +152,7 @@ def test_the_help_of_a_command_is_one_screen(capsys, command):
         all_flags = [
             line.split()[0].rstrip(",") for line in every.splitlines() if line.startswith("  -")
         ]
-        (said,) = re.findall(r"Show (\d+) more options", out)
+        (said,) = re.findall(r"Show all options \((\d+) more\)", out)
         assert set(all_flags) >= set(flags) - {"--help-all"}
         assert len(all_flags) == len(flags) - 1 + int(said)
 

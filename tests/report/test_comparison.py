@@ -172,7 +172,7 @@ def test_the_page_in_a_browser(page, reports, tmp_path):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto((tmp_path / "index.html").as_uri())
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
-    assert page.locator("summary.row .link").first.inner_text() == "Which is better at what?"
+    assert page.locator("summary.row .link").first.inner_text() == "Which model is better?"
     assert page.locator(".contrast .model").all_inner_texts()[0].startswith("model-0")
 
 
@@ -288,7 +288,7 @@ def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
     )  # it is the smallest of all
     assert comparison.list_better_figures("second")[-1] == "made-up rate"
     page = (tmp_path / "page" / "index.html").read_text("utf-8")
-    assert "Which is better at what?" in page
+    assert "Which model is better?" in page
     assert "Made-up rate" in page
 
     with pytest.raises(SystemExit):

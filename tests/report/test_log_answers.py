@@ -210,9 +210,9 @@ def test_drawn_answers_show_positions_epochs_cues_and_partial_confidences(tmp_pa
     assert result["calibration.accuracy"].n == 3 * len(readable)
     page = result.page.read_text("utf-8")
     for title in (
-        "Positions of the answers",
+        "Picks and correct choices by position",
         "Agreement across epochs",
-        "cannot be read, by reason",
+        "Unreadable answers, by reason",
     ):
         assert title in page
 

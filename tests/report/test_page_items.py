@@ -17,7 +17,7 @@ from rightreasons.report.items.listing import (
     collect_items,
     count_fitting,
     describe_difference,
-    find_flag,
+    find_binary_figure,
 )
 from rightreasons.report.items.script_data import to_script_data
 
@@ -177,8 +177,8 @@ def test_the_first_finding_that_holds_or_not_is_shown_by_item():
     shares = make_figure("shares", [0.5, 1.0])
     aside = make_figure("aside", [1, 0], is_finding=False)
     flips = make_figure("swaps", [1, 0, -1])
-    assert find_flag([shares, aside]) is None
-    assert find_flag([shares, aside, flips]) is flips
+    assert find_binary_figure([shares, aside]) is None
+    assert find_binary_figure([shares, aside, flips]) is flips
     context = make_context([make_split(list("abcd"), [0, 0, 0, 0])], [0] * 4, [0.5] * 4)
     items = collect_items(context, [flips])
     assert items.figure == "Flipped by swaps"
@@ -198,8 +198,8 @@ def test_a_split_is_described_by_its_difference_from_the_first_one():
         )
     )
     assert describe_difference(one, other) == (
-        "It has the items of “test”, with 2 texts and 1 label changed, most often by replacing "
-        "“red” with “blue”."
+        "This split contains the items of “test” with 2 changed texts and 1 changed label. "
+        "The most frequent change replaces “red” with “blue”."
     )
     # Items without a partner make it another set of texts.
     lone = Split(**vars(make_split(["a", "b", "c"], [1, 1, 0], "new", pairs=list("xyw"))))

@@ -59,7 +59,7 @@ def test_passes_are_counted(question, options, passes):
 def test_stored_predictions_have_no_plan():
     sections = [SimpleNamespace(name="calibration")]
     assert describe_questions(context(), sections) == [
-        "1 question (calibration) about 1,000 items of test, and test_flipped."
+        "1 question (calibration) on 1,000 items of test, and on test_flipped."
     ]
     assert describe_questions(context(stored=object()), sections) == []
 
@@ -76,7 +76,7 @@ def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
     audit(tmp_path / "model", {"test": test}, out=tmp_path / "report", questions=["calibration", "difficulty", "cues"],
           options={"difficulty": {"items": 20}}, n_resamples=20, tell=lines.append)  # fmt: skip
     plan = next(line for line in lines if "questions" in line)
-    assert plan == "2 questions (calibration, difficulty) about 40 items of test."
+    assert plan == "2 questions (calibration, difficulty) on 40 items of test."
     bars = capfd.readouterr().err
     assert ("predictions, test: logits, 40 items:" in bars) == watched
     assert ("2/2 difficulty: Fisher information, 20 items:" in bars) == watched

@@ -82,7 +82,7 @@ def test_the_report_says_at_its_top_what_was_asked(classified):
     page = html.unescape(classified.page.read_text("utf-8"))
     top = page[: page.index('id="answers"')]
     assert TEMPLATE in top
-    assert "template, without examples" in top
+    assert "template and contain no examples" in top
     first = json.loads((classified.out / "audit.json").read_text("utf-8"))["model"]["prompt"]
     assert first["example"] in top
     assert first["example"].startswith("what was ")

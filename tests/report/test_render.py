@@ -137,7 +137,6 @@ def test_every_kind_of_part_is_shown():
         "0.500 [0.400, 0.600]",
         "&lt; 0.001",
         "A note. Value : A value.",
-        "Source: Counted.",
         "There is no suite.",
         "rightreasons audit a b",
     ):
@@ -210,7 +209,7 @@ def test_what_is_not_there_is_not_counted_or_noted():
         "e", "Examples", "Chosen so.", (Example("1", "a hat", "yes", "no", 0.75),)
     )
     html = page_of(Part("A part", tables=(table,), examples=(examples,)))
-    assert "All of it: 1 part with 1 table</summary>" in html
+    assert "Details: 1 part with 1 table</summary>" in html
     assert '<p class="note"></p>' not in html
 
 
@@ -462,7 +461,7 @@ def test_a_link_shows_its_item_whatever_the_filters_hide(page, report):
     address = rows.nth(3).get_attribute("id")
     page.get_by_label("Search").fill("no text has these words")
     assert rows.count() == 0
-    assert page.locator("#shown-items").inner_text() == "No item fits."
+    assert page.locator("#shown-items").inner_text() == "No matching items."
     page.evaluate("address => { location.hash = address }", address)
     current = page.locator("#items tr.current")
     current.wait_for()
@@ -523,7 +522,7 @@ def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
     before = item.locator("blockquote").inner_html()
     box = page.get_by_label("Change a word").first
     # The options do not give the answer away, and a change is offered once.
-    assert box.locator("option").all_inner_texts() == ["as it is", "“copper” → “marble”"]
+    assert box.locator("option").all_inner_texts() == ["unchanged", "“copper” → “marble”"]
     box.select_option(index=1)
     assert item.locator("blockquote").inner_text() == "marble shines"
     assert item.locator("mark").inner_text() == "marble"

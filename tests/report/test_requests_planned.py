@@ -150,7 +150,7 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         assert done.code == 2
         sentence = " ".join(done.err.split())
         assert (
-            f"but max_requests={trial + 5} is reached: what was answered is kept, and the same command"
+            f"but --max-requests={trial + 5} is reached: what was answered is kept, and the same command"
             in sentence
         )
         fake.reset()
@@ -178,7 +178,7 @@ def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_p
             *how,
         )
         assert done.code == 2
-        assert "max_price=0.7 is reached" in " ".join(done.err.split())
+        assert "--max-price=0.7 is reached" in " ".join(done.err.split())
         assert "did not report" in " ".join(done.err.split())
     with pytest.raises(SystemExit):
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
@@ -211,15 +211,11 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
         )
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
-    line = next(
-        line for line in done.err.splitlines() if "of the questions without an answer" in line
-    )
-    assert re.match(
-        "12 requests of the questions without an answer, such as i\\d+/no_question", line
-    )
+    line = next(line for line in done.err.splitlines() if line.startswith("Failed: "))
+    assert re.match("Failed: 12 requests, such as i\\d+/no_question", line)
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert "Requests of the questions that have no answer" in page
+    assert "Failed requests" in page
     (failed,) = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["model"][
         "prompt"
     ]["failed"]
@@ -282,7 +278,7 @@ def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp
 def read_costs(err):
     """Return the requests, prompt tokens and expected generated tokens that a run told before."""
     told = re.search(
-        r"Cost in all: ([\d,]+) requests, about ([\d,]+) prompt tokens and ([\d,]+) generated", err
+        r"Total cost: ([\d,]+) requests, about ([\d,]+) prompt tokens and ([\d,]+) generated", err
     )
     return [int(number.replace(",", "")) for number in told.groups()]
 
@@ -308,7 +304,7 @@ def test_a_run_tells_its_cost_before_with_thinking_that_is_hidden(items, tmp_pat
     assert told[0] == report["requests"]
     # A finished report sends nothing, and says so by no cost.
     assert not asked
-    assert "Cost in all" not in repeated.err
+    assert "Total cost" not in repeated.err
 
 
 def test_a_run_that_its_bound_will_stop_says_so_before(items, tmp_path, capsys):

@@ -227,7 +227,7 @@ def test_a_model_without_names_is_matched_by_number(rows, tmp_path):
         "LABEL_1"
     )
     assert told[0] == f"Labels of the data matched with the classes {mapping}."
-    assert told[1] == "1 question (calibration) about 40 items of data."
+    assert told[1] == "1 question (calibration) on 40 items of data."
     assert result.audit["dataset"]["label_mapping"] == mapping
     assert result.audit["dataset"]["label_classes"] == {"bad": "LABEL_0", "good": "LABEL_1"}
     # A reader sees the words of the data, on the page and in the frame.
@@ -247,7 +247,7 @@ def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
         "by number, as the data counts from 1: 1 is negative, 2 is positive"
     )
     only = {"test": splits["test"]}
-    with pytest.raises(ValueError, match="1: first_label"):
+    with pytest.raises(ValueError, match="Set `first_label`"):
         audit(tiny, only, out=tmp_path / "none", **OPTIONS)
     named = audit(tiny, only, out=tmp_path / "named", first_label=1, **OPTIONS)
     assert calibration_of(named).data["figures"] == calibration_of(result).data["figures"]

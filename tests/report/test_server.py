@@ -209,6 +209,4 @@ def test_what_a_server_refuses_or_filters_is_no_incorrect_answer(files, monkeypa
     assert (answers["n_items"], answers["lacks"]) == (21, {})
     assert answers["low"] == answers["high"] == pytest.approx(12 / 21)
     assert sorted(answers["unserved"].values()) == [1, 1, 1]
-    assert "No figure counts 3 further items" in (files / "report" / "index.html").read_text(
-        "utf-8"
-    )
+    assert "Excluded: 3 further items" in (files / "report" / "index.html").read_text("utf-8")

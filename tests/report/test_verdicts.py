@@ -15,7 +15,7 @@ from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.cues.question import CUES, CuesMeasurement
 from rightreasons.probes.measure import measure_probes, probe_tables
-from rightreasons.probes.measurement import ProbesMeasurement, decisions
+from rightreasons.probes.measurement import ProbesMeasurement, decide_figures
 from rightreasons.probes.question import PROBES
 
 RESAMPLING = Resampling(resamples=100)
@@ -148,7 +148,7 @@ def measured(scorer, count, joint):
     scores = probe_tables(items(count), ks=(4,)).scored_by(scorer)
     picked = {name: rows.argmax() for name, rows in scores.logits.items()}
     steady = (np.ones(count, dtype=bool), None)
-    decided = decisions(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
+    decided = decide_figures(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
     figures = measure_probes(scores, resampling=RESAMPLING)
     context = SimpleNamespace(resampling=RESAMPLING)
     return ProbesMeasurement(

@@ -72,13 +72,15 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
 
     Args:
         answers: N answers.
-        resampling: Level, resamples and seed of the intervals.
+        resampling: Level, number of resamples and seed of the intervals.
 
     Returns:
-        Every group of each column of `_list_columns`, the one with the lowest accuracy first.
+        The groups by columns of the data, by the position of the correct choice, and by lengths,
+        such as the answers whose column "subject" is "algebra". The group with the lowest accuracy
+        comes first.
     """
     groups = []
-    for kind, values in _list_columns(answers).items():
+    for kind, values in _list_groupings(answers).items():
         names = np.array(list(map(str, values)))
         for name in sorted(set(names.tolist())):
             is_inside = names == name
@@ -88,7 +90,8 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
                 continue
             p_value = two_rates_p_value(answers.is_correct, is_inside, clusters=answers.clusters)
             groups.append(AnswerGroup(kind, name, int(is_inside.sum()), accuracy, p_value))
-    # All groups are tested together, as the worst of many is always below the others.
+    # The p-values are corrected for the number of groups: the worst of many groups has a low
+    # accuracy by chance alone.
     p_values = [group.p_value for group in groups]
     corrected_p_values = holm(np.array(p_values)).tolist()
     corrected_groups = []
@@ -97,37 +100,46 @@ def measure_groups(answers: GivenAnswers, resampling: Resampling) -> list[Answer
     return sorted(corrected_groups, key=lambda group: group.accuracy.value or 0.0)
 
 
-def _list_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
-    """Return the values by which answers are grouped.
+def _list_groupings(answers: GivenAnswers) -> dict[str, list[Any]]:
+    """Return the values by which N answers are grouped.
 
-    They are those of columns of the data with few values, the position of the correct choice, and
-    the length of the answer and of the question in thirds.
+    They are the values of columns with few values, the position of the correct choice, and the
+    third ("short", "middle", "long") to which the length of the answer and of the question or text belongs.
+
+    Args:
+        answers: The N answers with their items.
 
     Returns:
-        Kind of the groups, such as "subject" or "length of the question" -> N values.
+        Name of the grouping -> N values, such as `{"subject": ["algebra", "logic", …]}`.
     """
-    columns = _find_slices(answers)
+    groupings = _find_grouping_columns(answers)
     if answers.is_multiple_choice:
         positions = [f"choice {label + 1}" for label in answers.labels.tolist()]
-        columns["position of the correct choice"] = positions
-    answer_column = _find_answer_texts(answers)
+        groupings["position of the correct choice"] = positions
+    answer_column = _find_answer_column(answers)
     if answer_column is not None:
         lengths = answers.measure_texts(answer_column)
-        columns |= _group_by_length("length of the answer", lengths)
-    # Items with choices have a prompt, and others a text.
+        groupings |= _group_by_length("length of the answer", lengths)
+    # Items with choices have a column "prompt", and others a column "text".
     lengths = answers.measure_texts("prompt")
-    if len(lengths) == 0:
-        lengths = answers.measure_texts("text")
-    return columns | _group_by_length("length of the question", lengths)
+    if len(lengths) > 0:
+        return groupings | _group_by_length("length of the question", lengths)
+    return groupings | _group_by_length("length of the text", answers.measure_texts("text"))
 
 
-def _find_answer_texts(answers: GivenAnswers) -> str | None:
-    """Return the column of a file of predictions that holds the texts of the answers; None without one.
+def _find_answer_column(answers: GivenAnswers) -> str | None:
+    """Return the column of a file of predictions that contains the texts of the answers.
 
-    A column of texts that says which answers are correct comes first, as that of a log does. Next is the
-    only other column of texts.
+    If the answers were read from a column of texts (`used_columns`), it is that column. Otherwise,
+    it is the only other column of texts.
+
+    Args:
+        answers: The answers with their items.
+
+    Returns:
+        Name of the column; None if there is no such column, or there are several candidates.
     """
-    # Texts of a data set are no answers.
+    # Without predictions from a file, all columns of texts are part of the data.
     if not answers.used_columns:
         return None
     candidates: list[str] = []
@@ -152,13 +164,13 @@ def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[An
     """Return the third of the lengths, "short", "middle" or "long", to which each text belongs.
 
     Args:
-        kind: Kind of the groups.
+        kind: Name of the grouping, such as "length of the answer".
         lengths: (N,) lengths of texts.
 
     Returns:
-        `kind` -> N names; {} if there are at most three different lengths.
+        `{kind: names}` with N names; empty if there are at most three different lengths.
     """
-    # Thirds of a few lengths would be the lengths themselves.
+    # With so few lengths, such as those of "yes" and "no", the thirds would mean single words.
     if len(np.unique(lengths)) <= 3:
         return {}
     ends = np.quantile(lengths, [1 / 3, 2 / 3])
@@ -166,22 +178,25 @@ def _group_by_length(kind: str, lengths: NDArray[np.int64]) -> dict[str, list[An
     return {kind: names[np.searchsorted(ends, lengths)].tolist()}
 
 
-def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
+def _find_grouping_columns(answers: GivenAnswers) -> dict[str, list[Any]]:
     """Return the columns of the data by which answers are grouped, such as a subject.
 
-    These have 2 to `MAX_GROUPS` values, and neither determine the label nor whether the answer is
-    correct.
+    Such a column has 2 to `MAX_GROUPS` different values, which determine neither the label nor
+    whether the answer is correct.
+
+    Args:
+        answers: N answers with their items.
 
     Returns:
-        Name -> the N values of the column, "none" for an empty cell.
+        Name of the column -> its N values, with "none" for an empty cell.
     """
-    slices = {}
+    values_by_column = {}
     for name, feature in answers.split.data.features.items():
         if name in ITEM_COLUMNS or name in answers.used_columns:
             continue
         if getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
             continue
-        # The first rows show a column of many values, without reading all of it.
+        # A column with many values is recognized by its first rows, without reading all of it.
         first_values = answers.split.data[name][:N_INSPECTED_ROWS]
         if len(set(first_values)) > MAX_GROUPS:
             continue
@@ -189,12 +204,12 @@ def _find_slices(answers: GivenAnswers) -> dict[str, list[Any]]:
         n_values = len(set(values))
         if not 1 < n_values <= MAX_GROUPS:
             continue
-        # A column whose values determine the label repeats it in other words.
+        # A column whose values determine the label, such as its name, only repeats it.
         labels = answers.labels.tolist()
         if _determines(values, labels) or _is_outcome(values, answers):
             continue
-        slices[name] = ["none" if value is None else value for value in values]
-    return slices
+        values_by_column[name] = ["none" if value is None else value for value in values]
+    return values_by_column
 
 
 def _determines(values: Sequence[Any], outcomes: Sequence[Any]) -> bool:

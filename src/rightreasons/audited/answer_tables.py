@@ -1,8 +1,8 @@
 """What answers alone show: preferred positions of the choices, and agreement across epochs.
 
 `measure_positions` compares the positions that a model picks with those of the correct choices.
-`measure_epochs` measures how the answers to one item agree. Neither needs scores, so that a log of
-drawn answers has both.
+`measure_epochs` measures how the answers to one item agree. Neither needs scores, so that both can
+be measured on a log of generated answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rightreasons.core.results import Result
 from rightreasons.page.parts import Column, Table
 
 MAX_POSITIONS = 12
-"""Largest number of choices of which each position has a row."""
+"""Largest number of choices for which the positions are compared."""
 
 MAX_POWER = 8
 """Largest number of answers that pass^k counts."""
@@ -90,11 +90,11 @@ def measure_positions(answers: GivenAnswers, resampling: Resampling) -> tuple[An
 
     Args:
         answers: The answers.
-        resampling: Level, resamples and seed of the intervals.
+        resampling: Level, number of resamples and seed of the intervals.
 
     Returns:
-        A row per position; () if the items have no choices, more than `MAX_POSITIONS` of them, or
-        no answer that can be read.
+        A row per position; empty if the items have no choices, an item has more than
+        `MAX_POSITIONS` of them, or no answer can be read.
     """
     if not answers.is_multiple_choice or not answers.is_read.any():
         return ()
@@ -107,22 +107,20 @@ def measure_positions(answers: GivenAnswers, resampling: Resampling) -> tuple[An
     picks = answers.picks[is_read]
     clusters = select_clusters(answers.clusters, is_read)
     positions = []
-    # Each position is compared by itself, as items may have different numbers of choices.
     for index in range(n_positions):
         is_gold = labels == index
         is_picked = picks == index
         differences = is_picked.astype(np.float64) - is_gold
         excess = estimate_mean(differences, resampling, bounds=(-1.0, 1.0), clusters=clusters)
-        # An unreadable answer is incorrect wherever the correct choice is.
+        if excess is None:
+            continue
+        # The accuracy also counts unreadable answers, as incorrect ones.
         is_inside = answers.labels == index
         accuracy = estimate_rate(
             answers.is_correct[is_inside],
             resampling,
             select_clusters(answers.clusters, is_inside),
         )
-        # No answer can be read, and nothing is compared.
-        if excess is None:
-            continue
         position = AnswerPosition(
             letter=LETTERS[index],
             n_correct=int(is_inside.sum()),
@@ -141,8 +139,8 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     With c of the n answers to an item correct, \(\text{pass}^k = \binom{c}{k} / \binom{n}{k}\).
 
     Args:
-        answers: The answers.
-        resampling: Level, resamples and seed of the intervals.
+        answers: The answers. Answers to the same item have the same cluster.
+        resampling: Level, number of resamples and seed of the intervals.
 
     Returns:
         The figures; None if no item has several answers.
@@ -156,7 +154,7 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     # The answers to one item are a cluster. All arrays below have an entry per item.
     _, item_numbers = np.unique(np.asarray(answers.clusters), return_inverse=True)
     n_answers_of_all = np.bincount(item_numbers)
-    # A sample that ended in an error in all other epochs has one answer, which agrees with none.
+    # An item has a single answer if its samples ended in an error in all other epochs.
     is_repeated = n_answers_of_all > 1
     if not is_repeated.any():
         return None
@@ -169,13 +167,13 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     n_pairs = n_answers * (n_answers - 1)
     n_equal_pairs = n_correct * (n_correct - 1) + n_incorrect * (n_incorrect - 1)
     agreement = estimate_mean(n_equal_pairs / n_pairs, resampling, bounds=(0.0, 1.0))
-    is_majority_correct = _find_majority(answers, item_numbers)
+    is_majority_correct = _is_majority_correct(answers.is_correct, item_numbers)
     majority = estimate_rate(is_majority_correct[is_repeated], resampling)
     if agreement is None or majority is None:
         return None
     n_epochs = int(n_answers.min())
     pass_rates = []
-    # The figures for one k are over all items, so that each must have k answers.
+    # pass^k needs k answers to every item.
     for k in range(1, min(n_epochs, MAX_POWER) + 1):
         estimate = _estimate_pass_hat(n_correct, n_answers, k, resampling)
         if estimate is not None:
@@ -189,29 +187,41 @@ def measure_epochs(answers: GivenAnswers, resampling: Resampling) -> AnswerEpoch
     )
 
 
-def _find_majority(answers: GivenAnswers, units: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether the most frequent score of each item is "correct"; the first of equal ones counts."""
-    scores_by_unit: dict[int, Counter[bool]] = {}
-    for unit, is_correct in zip(units.tolist(), answers.is_correct.tolist(), strict=True):
-        scores_by_unit.setdefault(unit, Counter())[is_correct] += 1
-    # `Counter.most_common` keeps the order of first occurrence, as the reducer of inspect_ai does.
+def _is_majority_correct(
+    is_correct: NDArray[np.bool_], item_numbers: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return whether most answers to each item are correct; in a tie, the first answer decides.
+
+    Args:
+        is_correct: (N,) whether each answer is correct.
+        item_numbers: (N,) item of each answer, numbered from 0 to M - 1.
+
+    Returns:
+        (M,) whether most answers to the item are correct.
+    """
+    n_items = int(item_numbers.max()) + 1
+    counts: list[Counter[bool]] = [Counter() for _ in range(n_items)]
+    for item, is_answer_correct in zip(item_numbers.tolist(), is_correct.tolist(), strict=True):
+        counts[item][is_answer_correct] += 1
     majority = []
-    for unit in range(len(scores_by_unit)):
-        score, _ = scores_by_unit[unit].most_common(1)[0]
-        majority.append(score)
+    for counter in counts:
+        # In a tie, `most_common` returns the first value that was counted, as the reducer of
+        # inspect_ai does.
+        most_frequent, _ = counter.most_common(1)[0]
+        majority.append(most_frequent)
     return np.array(majority, dtype=np.bool_)
 
 
 def _estimate_pass_hat(
     n_correct: NDArray[np.int64], sizes: NDArray[np.int64], k: int, resampling: Resampling
 ) -> Estimate | None:
-    """Return pass^k, the probability that k answers to an item are all correct, over items.
+    """Return pass^k, the mean probability that k of the answers to an item are all correct.
 
     Args:
         n_correct: (N,) number of correct answers to each item.
         sizes: (N,) number of answers to each item, at least k.
-        k: Number of answers.
-        resampling: Level, resamples and seed of the interval.
+        k: Number of answers that are drawn without replacement.
+        resampling: Level, number of resamples and seed of the interval.
     """
     shares = []
     for count, size in zip(n_correct.tolist(), sizes.tolist(), strict=True):
@@ -223,7 +233,7 @@ def _estimate_pass_hat(
 
 
 def make_position_table(positions: tuple[AnswerPosition, ...]) -> Table:
-    """Return the positions as a table of the page."""
+    """Return a table of the page with the picked and the correct positions of choices."""
     rows = []
     for position in positions:
         rows.append(
@@ -238,26 +248,31 @@ def make_position_table(positions: tuple[AnswerPosition, ...]) -> Table:
         )
     return Table(
         key="positions",
-        title="Positions of the answers and of the correct choices",
+        title="Picks and correct choices by position",
         columns=(
             Column("letter", "Position", "text"),
-            Column("gold", "Correct there", "share"),
-            Column("picked", "Picked", "share"),
+            Column("gold", "Correct choices", "share"),
+            Column("picked", "Picks", "share"),
             Column(
                 "excess", "Difference", "share", "Share of picks minus share of correct choices."
             ),
-            Column("n", "Correct there, items", "count"),
-            Column("accuracy", "Accuracy on them", "share"),
+            Column("n", "Items", "count", "Items whose correct choice is at this position."),
+            Column("accuracy", "Accuracy", "share", "On these items."),
         ),
         rows=tuple(rows),
-        note="Items without an answer that can be read count for the accuracy alone.",
+        note="Items without a readable answer only count for the accuracy.",
         source="Zheng et al. 2024",
     )
 
 
 def make_epoch_table(epochs: AnswerEpochs) -> Table:
-    """Return the agreement across epochs as a table of the page."""
-    # The two reducers of inspect_ai, "mean" and "mode", may differ, and both are given.
+    """Return a table of the page on how several answers to one item agree.
+
+    Args:
+        epochs: The agreement of the answers, the share of items whose most frequent answer is
+            correct, and pass^k for each k from 1.
+    """
+    # The table names the reducers of inspect_ai, "mean" and "mode", with the same figures.
     rows: list[tuple[str, Estimate]] = [
         ("Pairs of answers that agree", epochs.agreement),
         ("Most frequent answer correct (mode)", epochs.majority),
@@ -277,13 +292,18 @@ def make_epoch_table(epochs: AnswerEpochs) -> Table:
 
 
 def make_reason_table(n_by_reason: dict[str, int], n_items: int) -> Table:
-    """Return the reasons of answers that cannot be read as a table of the page."""
+    """Return a table of the page with the reasons why answers cannot be read.
+
+    Args:
+        n_by_reason: Reason -> number of answers.
+        n_items: Number of all answers.
+    """
     rows = []
     for reason, count in n_by_reason.items():
         rows.append((reason, count, count / n_items))
     return Table(
         key="unread",
-        title="Answers that cannot be read, by reason",
+        title="Unreadable answers, by reason",
         columns=(
             Column("reason", "Reason", "text"),
             Column("n", "Answers", "count"),

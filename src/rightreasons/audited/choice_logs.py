@@ -1,7 +1,7 @@
-"""Logs of drawn answers to items with choices, as stored predictions.
+"""Logs of generated answers to items with choices, as stored predictions.
 
 Each answer is one choice or none. `open_choice_log` makes a `StoredModel` of a log, and
-`select_confident_answers` the part of an audit that has a confidence in its answers.
+`select_confident_answers` selects the answers with a confidence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rightreasons.audited.stored_items import get_ids, make_choice_items
 from rightreasons.audited.stored_model import StoredModel
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
-from rightreasons.io.logs import LACK, NO_READABLE_ANSWER, PICKED, logged
+from rightreasons.io.logs import LACK, NO_READABLE_ANSWER, PICKED, find_model_and_task
 from rightreasons.io.options import AuditOptions, PredictionOptions
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from rightreasons.audited.splits import AuditSplit
 
 CORRECT = "correct"
-"""Column of a log that says whether the harness counts an answer as correct."""
+"""Column of a log with whether the harness counts an answer as correct."""
 
 COLUMN_OPTIONS = ("label_column", "score_columns", "confidence_column", "correct_column")
 """Options that name the columns of predictions; a log whose columns are named is read by them."""
 
 
 def is_choice_log(columns: Mapping[str, Any], options: PredictionOptions) -> bool:
-    """Return whether a file is a log of drawn answers to items with choices."""
-    # A user who names columns means those, whatever else the log contains.
+    """Return whether a file is a log of generated answers to items with choices."""
+    # If the user names columns of predictions, these are read instead of the answers.
     has_named_columns = any(getattr(options, name) is not None for name in COLUMN_OPTIONS)
     return PICKED in columns and not has_named_columns
 
@@ -43,17 +43,21 @@ def is_choice_log(columns: Mapping[str, Any], options: PredictionOptions) -> boo
 def open_choice_log(
     columns: Mapping[str, Any], path: str, settings: AuditOptions, judged: str = ""
 ) -> tuple[StoredModel, datasets.Dataset]:
-    """Return the answers of a log, and its items.
+    """Return the answers of a log as stored predictions, and its items.
 
     Args:
-        columns: Columns of the log.
+        columns: Name -> column of the log. `PICKED` has the position of the choice that each answer
+            picks, -1 for none.
         path: Path of the log.
-        settings: Options of the columns of items.
-        judged: What a judge read of the unread answers, in words; "" without a judge.
+        settings: Names of the columns of prompts, choices and labels.
+        judged: Description of how many unread answers a judge read; "" without a judge.
+
+    Returns:
+        The predictions, in which a picked choice has all of the probability, and the items.
     """
     from rightreasons.io.arrow_tables import digest_table, make_dataset, make_table
 
-    # Gold labels are positions of choices, as for a model that is asked.
+    # As for a model, the labels of items with choices are positions of choices.
     table = make_table(columns, path)
     items = make_choice_items(make_dataset(table, path), settings)
     ids = get_ids(items)
@@ -71,14 +75,14 @@ def open_choice_log(
         answers_once=True,
         confidences=confidences,
         failures=_list_failures(columns, picks, ids),
-        logged=logged(path, columns),
+        logged=find_model_and_task(path, columns),
         columns_used=(PICKED, "label", CORRECT, "answer"),
     )
     return model, items
 
 
 def make_pick_logits(picks: NDArray[np.int64], n_choices: list[int]) -> Ragged:
-    """Return scores of which the picked choice of each item has the largest, as `Prompted` does.
+    """Return logits of choices by which the picked choice of each item has probability 1.
 
     Args:
         picks: (N,) index of the picked choice, -1 for no answer.
@@ -90,7 +94,7 @@ def make_pick_logits(picks: NDArray[np.int64], n_choices: list[int]) -> Ragged:
     """
     rows = []
     for pick, size in zip(picks.tolist(), n_choices, strict=True):
-        # The scores of an item without an answer are never read.
+        # The logits of an item without an answer are never read.
         row = np.zeros(size)
         if pick >= 0:
             row[:] = -np.inf
@@ -104,7 +108,7 @@ def _get_confidences(columns: Mapping[str, Any]) -> NDArray[np.float64] | None:
     if "confidence" not in columns:
         return None
     confidences = []
-    # A sample may have no log-probability, as of an answer in words.
+    # An answer in words, for example, has no log-probability.
     for confidence in columns["confidence"]:
         confidences.append(float("nan") if confidence is None else float(confidence))
     return np.array(confidences)
@@ -120,14 +124,14 @@ def _describe_columns(confidences: NDArray[np.float64] | None) -> str:
 def _list_failures(
     columns: Mapping[str, Any], picks: NDArray[np.int64], ids: Any
 ) -> dict[str, str]:
-    """Return id -> why an item has no answer.
+    """Return id -> reason why an item has no answer, for the items without an answer.
 
     Args:
-        columns: Columns of the log, among them the reasons if some answers cannot be read.
+        columns: Name -> column of the log. `LACK` has the reasons.
         picks: (N,) position of the picked choice; -1 for no answer.
-        ids: N ids.
+        ids: N ids of the items.
     """
-    # A log whose answers can all be read has no such column.
+    # Not every log has the column of reasons.
     reasons = columns.get(LACK)
     failures = {}
     for row in np.flatnonzero(picks < 0).tolist():
@@ -137,13 +141,13 @@ def _list_failures(
 
 
 def select_confident_answers(context: AuditContext) -> AuditContext:
-    """Return the part of an audit of a log whose answers have a confidence, as a task of confidences.
+    """Return an audit of a log that is restricted to the answers with a confidence.
 
-    Its labels are whether each answer is correct, so that the questions about confidence can be
-    asked. The other answers stay in the figures that need no confidence.
+    Its task is "confidence": the labels are whether each answer is correct, and the scores are the
+    confidences, so that questions about confidence can be asked.
 
     Args:
-        context: An audit. One without logged confidences is returned as it is.
+        context: An audit of all answers. One without logged confidences is returned unchanged.
     """
     stored = context.stored
     if stored is None or stored.confidences is None:
@@ -169,6 +173,12 @@ def select_confident_answers(context: AuditContext) -> AuditContext:
 
 
 def _make_confidence_scores(split: AuditSplit, confidences: NDArray[np.float64]) -> Scores:
+    """Return confidences in answers as scores of the task "confidence".
+
+    Args:
+        split: N items, whose labels are whether the answer is correct.
+        confidences: (N,) confidence in each answer, from 0 to 1.
+    """
     from rightreasons.core.validation import check_logits
 
     return Scores(
@@ -181,7 +191,7 @@ def _make_confidence_scores(split: AuditSplit, confidences: NDArray[np.float64])
 
 
 def get_correctness(split: AuditSplit, scores: Scores) -> NDArray[np.bool_]:
-    """Return (N,) whether each answer is correct, as the harness counts if its log says so."""
+    """Return (N,) whether each answer is correct, according to the log if it has a column for it."""
     column = split.column(CORRECT)
     if column is not None:
         return np.array(column).astype(bool)

@@ -1,4 +1,4 @@
-"""What the questions of an audit share: `AuditContext` holds the splits, the model and its scores.
+"""What the questions of an audit share: `AuditContext` has the splits, the model and its scores.
 
 Scores are computed in `rightreasons.audited.scoring`, examples of items are made in
 `rightreasons.audited.examples`.
@@ -65,10 +65,10 @@ class AuditContext:
         progress: Whether to show progress bars.
         command: Command that audits the same model and data with the same options, without
             questions; "" if an input is an object, which no command can name.
-        answers: Scores of each split, or why it has none; {} before `score_audit`.
-        previous: Question -> what an earlier audit tested, to be tested again; {} without one.
-        wrap_engine: Returns the engine to ask in place of a second model. A plan counts the
-            requests to it.
+        answers: Scores of each split, or why it has none; empty before `score_audit`.
+        previous: Question -> what an earlier audit tested, to be tested again; empty without one.
+        wrap_engine: Returns the engine that replaces that of a second model, such as a judge. A plan
+            counts its requests in this way.
         judge_scores: Returns the verdicts of other questions on given scores of the primary split,
             for a question that compares them.
     """
@@ -117,8 +117,8 @@ class AuditContext:
     def sample_items(self, split: AuditSplit, limit: int) -> AuditSplit:
         """Return at most `limit` items of a split: labeled ones, or any if none is labeled.
 
-        The items are chosen by the seed and their names. Splits that contain forms of the same items
-        have the same names (`pair_ids`), so that they keep the same ones.
+        The items are selected at random, by the seed and their ids. Two splits with versions of the
+        same items have the same `pair_ids`, by which the same items of both are selected.
 
         Args:
             split: The split.
@@ -129,8 +129,8 @@ class AuditContext:
         rows = np.arange(len(split))
         if split.labeled.any():
             rows = np.flatnonzero(split.labeled)
-        names = split.pair_ids or split.ids
-        positions = choose_rows([names[row] for row in rows], limit, seed=self.seed)
+        ids = split.pair_ids or split.ids
+        positions = choose_rows([ids[row] for row in rows], limit, seed=self.seed)
         return split.take(rows[positions])
 
     # --- Options
@@ -184,7 +184,9 @@ class AuditContext:
             ValueError: If there are only stored predictions.
         """
         if isinstance(self.source, StoredModel):
-            raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
+            raise ValueError(
+                f"Expected a model, but {self.source.name} contains stored predictions."
+            )
         return self.source
 
     @property
@@ -212,17 +214,17 @@ class AuditContext:
         return self.prompted.server(self.out / WORK)
 
     def why_no_gradients(self) -> str:
-        """Return why words of a text have no gradients, as a sentence; "" if they have."""
+        """Return a sentence on why the model has no gradients of its words; "" if it has them."""
         reason = explain_missing_ability(self.scorer, "gradients")
-        # A model on a server has no parameters here. The further check is about loaded models, and
-        # imports torch, which takes seconds.
+        # The check below is more precise for a loaded model, but imports torch, which takes seconds.
+        # A model on a server has no parameters on this machine, and needs no such check.
         is_remote = getattr(self.source, "n_parameters", None) is None
         if reason and is_remote:
             return reason
-        from rightreasons.models.gradients.inputs import why_no_gradients
+        from rightreasons.models.gradients.inputs import explain_missing_gradients
 
         # For a loaded model, this reason is more precise.
-        return why_no_gradients(self.scorer)
+        return explain_missing_gradients(self.scorer)
 
     @property
     def task(self) -> Literal["classification", "multiple_choice", "confidence"]:
@@ -237,7 +239,12 @@ class AuditContext:
         return self.source.label_names
 
     def label_name(self, label: int) -> str:
-        """Return the name of a class, or "choice 1" for multiple choice; "" for no label."""
+        """Return the name of a class, such as "negative" or "choice 1"; "" for the label -1.
+
+        Args:
+            label: Number of a class or choice. In the task "confidence", 1 for a correct answer and
+                0 for an incorrect one.
+        """
         if label < 0:
             return ""
         if self.task == "confidence":
@@ -248,15 +255,17 @@ class AuditContext:
 
     @functools.cached_property
     def _class_words(self) -> dict[int, str]:
-        """Class -> its name in the data, if the model only numbers its classes; {} otherwise.
+        """Class number -> its name in the data, if the model only numbers its classes.
 
-        A reader knows "negative", and not the 0 of an estimator or the LABEL_0 of a checkpoint.
+        An example is `{0: "negative"}` for a class that the model calls "LABEL_0". Empty if the
+        model has names of classes, or the task is multiple choice.
         """
         split = self.primary
         if split.class_of is None or not are_numbers(self.label_names or ()):
             return {}
         words = {}
-        # `class_of` has the class of each label of the data, and a final -1 for unlabeled items.
+        # Entry k of `class_of` is the class of label k of the data; the final -1 is for unlabeled
+        # items.
         for class_number, name in zip(
             split.class_of.tolist(), split.data_label_names, strict=False
         ):
@@ -272,15 +281,15 @@ class AuditContext:
             self._shared["fingerprint"] = self.source.fingerprint
         return cast("str", self._shared["fingerprint"])
 
-    def running(self, out: Path) -> dict[str, Any]:
-        """Return keyword arguments for asking the model about items.
+    def get_run_arguments(self, out: Path) -> dict[str, Any]:
+        """Return keyword arguments for running the model on items, such as its batch size.
 
         Args:
-            out: A folder from `folder` that stores its answers.
+            out: A folder from `folder` for the answers of the model. Answers that it already
+                contains are not computed again.
         """
         from rightreasons.models.runs.processes import default_batch_size
 
-        # A stored answer is not asked for again.
         return {
             "out": out,
             "batch_size": self.settings.batch_size or default_batch_size(self.scorer),
@@ -289,16 +298,16 @@ class AuditContext:
         }
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
-        """Return the folder of unfinished results, which need not exist yet.
+        """Return the path of a folder for intermediate results, which may not exist yet.
 
-        A later run of the same audit gets the same folder. Another model, or anything else that the
-        results depend on, gets another one.
+        A later run of the same audit gets the same folder, so that it can resume. The folder is
+        another one if the model or anything else differs that the results depend on.
 
         Args:
             purpose: Content of the folder, such as the name of a question.
             *depends: Everything besides the model that the results depend on, such as the
                 fingerprint of a split or an option.
-            model: Digest that replaces the fingerprint of the model; "" for the fingerprint.
+            model: Digest to use instead of the fingerprint of the model; "" to use the fingerprint.
         """
         parts = (model or self.model_fingerprint, *depends)
         digest = hashlib.blake2b("|".join(parts).encode(), digest_size=8)
@@ -307,7 +316,11 @@ class AuditContext:
     # --- Suite and known issues
 
     def suite(self, options: BehaviorOptions) -> Suite | None:
-        """Return the behavioral suite of the options; None if they name none."""
+        """Return the behavioral suite that the options name, opened once; None if they name none.
+
+        Args:
+            options: Options of the question about behavior: the suite, and its number of cases.
+        """
         from rightreasons.datasets.suites.suite import open_suite
 
         # Several questions may read the suite, which is slow to open.
@@ -322,7 +335,7 @@ class AuditContext:
         return self._shared.get("suite")
 
     def list_corrections(self) -> list[str]:
-        """Return sentences on what known issues changed in the data and in the suite."""
+        """Return sentences on the corrections of known issues in the data and in the suite."""
         from rightreasons.datasets.issues.correcting import NOTE_HEADING
 
         notes = [find_paragraph(self.primary.data.info.description or "", NOTE_HEADING)]

@@ -25,20 +25,17 @@ def make_example(
     marks: tuple[Mark, ...] | None = None,
     note: str = "",
 ) -> Example:
-    """Make the example of an item with a prediction.
+    """Make an example for the page of a report: an item with its label and a prediction.
 
     Args:
         context: The audit.
         split: Split of the item.
         item: Row of the item.
-        predicted: Predicted class or choice. If None, prediction and confidence are those that the
-            model has for the split.
+        predicted: Predicted class or choice. If None, the prediction and the confidence are taken
+            from the scores of the split.
         confidence: Confidence in the prediction.
         marks: Marks in the text. If None, its planted tokens are marked.
-        note: Text after the choices of the item.
-
-    Returns:
-        The example.
+        note: Remark to show after the choices of the item.
     """
     if predicted is None:
         scores = context.scores(split)
@@ -47,14 +44,20 @@ def make_example(
     if marks is None:
         marks = _mark_planted_tokens(split, item)
     label, prediction = _describe_answers(context, split, item, predicted)
+    text_pair = ""
+    if split.text_pairs:
+        text_pair = split.text_pairs[item]
+    # By rounding errors, a confidence may exceed 1. A single generated answer has none.
+    shown_confidence = None
+    if not context.answers_once:
+        shown_confidence = min(confidence, 1.0)
     return Example(
         id=split.ids[item],
         text=split.data[item][split.text_column],
-        text_pair=split.text_pairs[item] if split.text_pairs else "",
+        text_pair=text_pair,
         label=label,
         prediction=prediction,
-        # A single answer has no confidence; rounding may carry one above 1.
-        confidence=None if context.answers_once else min(confidence, 1.0),
+        confidence=shown_confidence,
         marks=marks,
         note=_compose_note(split, item, note),
     )
@@ -63,21 +66,23 @@ def make_example(
 def _describe_answers(
     context: AuditContext, split: AuditSplit, item: int, predicted: int
 ) -> tuple[str, str]:
-    """Return the names of the label and of the prediction of an item, as an example shows them.
+    """Return the names of the label and of the prediction of an item for an example.
 
     Args:
         context: The audit.
         split: Split of the item.
         item: Row of the item.
-        predicted: Predicted class or choice.
+        predicted: Predicted class or choice. In the task "confidence", whether the answer is
+            correct, as 0 or 1.
     """
-    if context.stored is not None and context.answers_once and context.task == "confidence":
-        # A log of answers stores their words, besides whether they are correct.
+    is_log = context.stored is not None and context.answers_once
+    if is_log and context.task == "confidence":
+        # A log of free answers contains the correct answer and the given one.
         row = split.data[item]
         return str(row.get("target", "")), str(row.get("answer", ""))
     prediction = context.label_name(predicted)
     if context.task == "confidence":
-        # A given answer is correct or incorrect, and has no label besides.
+        # It is only known whether the answer is correct, and not what it is.
         return "", prediction
     return context.label_name(int(split.labels[item])), prediction
 
@@ -93,7 +98,13 @@ def _mark_planted_tokens(split: AuditSplit, item: int) -> tuple[Mark, ...]:
 
 
 def _compose_note(split: AuditSplit, item: int, note: str) -> str:
-    """Return the choices of an item, the note, and a remark on a wrong label."""
+    """Return the choices of an item, a remark, and a warning if its label contradicts its text.
+
+    Args:
+        split: Split of the item.
+        item: Row of the item.
+        note: The remark; "" for none.
+    """
     sentences = []
     if split.choices is not None:
         choices = []
@@ -104,12 +115,19 @@ def _compose_note(split: AuditSplit, item: int, note: str) -> str:
         sentences.append(note)
     # Planted data records labels that were flipped on purpose.
     if split.mislabeled[item]:
-        sentences.append("The label contradicts the text, the data says.")
+        sentences.append("According to the data, the label contradicts the text.")
     return " ".join(sentences)
 
 
 def list_differences(before: str, after: str) -> tuple[Mark, ...]:
-    """Mark the words of a text that another text lacks; the note of a mark says what it replaces.
+    """Mark the words in which a changed text differs from the original one.
+
+    Args:
+        before: The original text.
+        after: The changed text, in which the marks are.
+
+    Returns:
+        Marks with a note: "added", or the words that they replace.
 
     Example:
         >>> after = "Ali liked it a lot"

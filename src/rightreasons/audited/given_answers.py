@@ -41,9 +41,9 @@ class GivenAnswers:
         clusters: (N,) names of the samples or groups; None for independent items.
         task: Task of the audit; predictions of "multiple_choice" are positions of choices.
         unserved: Reason -> number of further items whose request failed, was filtered, or was
-            refused. They are not among the N, as they say nothing about the model's answers.
-        used_columns: Columns of a file of predictions that say what the answers are, or which of
-            them are correct.
+            refused. They are not among the N items, because they have no answer of the model.
+        used_columns: Columns of a file of predictions from which the answers, or whether they are
+            correct, were read.
     """
 
     split: AuditSplit
@@ -80,37 +80,44 @@ class GivenAnswers:
         values = self.split.column(name)
         if values is None:
             return None
-        # Usually all rows count. The rows as a list would be an object of Python for each.
+        # Usually the answers are about all rows of the split, so that nothing has to be selected.
         if len(self.rows) == len(values):
             return values
-        # A column is a list of any values, which numpy cannot index.
         return [values[row] for row in self.rows]
 
     def measure_texts(self, name: str) -> NDArray[np.int64]:
-        """Return the N lengths of a column of texts, in characters; none if there is no such column."""
+        """Return the lengths of the texts in a column, in characters.
+
+        Args:
+            name: Name of the column.
+
+        Returns:
+            (N,) lengths, 0 for a missing text; (0,) if there is no such column.
+        """
         import pyarrow.compute as pc
 
         from rightreasons.io.columns import get_arrow_column
 
         if name not in self.split.data.column_names:
             return np.zeros(0, dtype=np.int64)
-        # Measured in place: a million items have no text of Python each.
+        # Arrow measures a million texts without making a Python string of each.
         lengths = pc.utf8_length(get_arrow_column(self.split.data, name))
         numbers = np.asarray(pc.fill_null(lengths, 0), dtype=np.int64)
         return numbers[self.rows]
 
 
 def collect_answers(context: AuditContext) -> GivenAnswers | None:
-    """Collect the answers to the labeled items of the primary split, also those that cannot be read.
+    """Collect the answers to the labeled items of the primary split, with those that cannot be read.
 
-    An answer that cannot be read counts as incorrect. Items that were not asked, or whose request
-    failed or was refused, are left out and counted.
+    An answer that cannot be read counts as incorrect. Items without an answer are excluded: those
+    without a text, and those whose request failed, was filtered, or was refused.
 
     Args:
         context: The audit with its scores.
 
     Returns:
-        The answers; None if no label is known, or the split has no scores.
+        The answers, and the numbers of failed requests by reason; None if no item has a label, or
+        the split has no scores.
     """
     scored = context.primary
     if not context.has_scores(scored) or not scored.labeled.any():
@@ -119,7 +126,7 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
     split = scored.before_exclusion or scored
     reason_by_id = dict(scored.left_out)
     is_scored = np.ones(len(split), dtype=np.bool_)
-    # Without exclusions, which is usual, the ids of a million items are not read.
+    # Usually no item was excluded, and the ids of a million items need not be read.
     if reason_by_id:
         is_scored = ~np.isin(split.ids, list(reason_by_id))
     scores = context.scores(scored)
@@ -128,8 +135,8 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
     is_correct = np.zeros(len(split), dtype=np.bool_)
     is_correct[is_scored] = _find_correct(context, scored, scores)
 
-    # Of the items without scores, those without words and those whose request was not served say
-    # nothing about the model's answers.
+    # An item without a score has an unreadable answer, unless it has no words (`NO_WORDS`) or its
+    # request was not served. The latter are counted by their reasons.
     unserved_ids: set[str] = set()
     if context.prompted is not None:
         unserved_ids = context.prompted.unserved
@@ -163,9 +170,15 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
 
 
 def _find_correct(context: AuditContext, split: AuditSplit, scores: Scores) -> NDArray[np.bool_]:
-    """Return (N,) which answers to the N scored items of a split are correct."""
+    """Return (N,) whether the answer to each of the N scored items of a split is correct.
+
+    Args:
+        context: The audit.
+        split: Split with the N items.
+        scores: Scores of the N items.
+    """
     if context.task == "confidence":
-        # The labels say whether the given answers are correct.
+        # In this task, the label is 1 if the given answer is correct.
         return np.asarray(split.labels == 1)
     if context.stored is not None and context.stored.answers_once:
         return get_correctness(split, scores)
@@ -175,18 +188,21 @@ def _find_correct(context: AuditContext, split: AuditSplit, scores: Scores) -> N
 def _list_reasons(
     split: AuditSplit, reason_by_id: Mapping[str, str], rows: NDArray[np.int64]
 ) -> list[str]:
-    """Return why the answer to each of some items cannot be read; "" if it can.
+    """Return the reason why the answer to each item cannot be read; "" if it can.
 
     Args:
         split: The split.
-        reason_by_id: Id -> reason of the items that the model could not score.
-        rows: N rows of the split.
+        reason_by_id: Id -> reason, for the items that the model could not score.
+        rows: (N,) rows of the items in the split.
+
+    Returns:
+        N reasons.
     """
-    # The log of a harness has its own reasons, one for each item.
+    # The log of a harness may contain a reason for each item.
     logged_reasons = split.column(LACK)
     if logged_reasons is not None:
         return [logged_reasons[row] for row in rows.tolist()]
-    # Without failures, the ids of a million items are not read.
+    # Usually there are no failures, and the ids of a million items need not be read.
     if not reason_by_id:
         return [""] * len(rows)
     reasons = []

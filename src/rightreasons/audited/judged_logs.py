@@ -25,18 +25,19 @@ def judge_unread(
     stored: StoredOptions,
     settings: AuditOptions,
 ) -> tuple[Mapping[str, Any], str]:
-    """Let a judge read the answers of a log that its harness could not read.
+    """Return a log in which a judge, another model, has read the answers that its harness could not.
 
     Args:
         columns: Columns of a log of answers to items with choices.
         replies: (N,) column `UNREAD_REPLY`: for an unread answer, its text and the order of its
             choices as JSON, otherwise "". None if the log has no unread answer.
         stored: Options that name the judge.
-        settings: Seed of the texts that show whether the judge reads correctly. A plan asks nothing.
+        settings: Seed of the texts that test whether the judge reads correctly. A plan of an audit
+            (`plan`) sends no requests to a judge.
 
     Returns:
-        The columns, with the picks that the judge read; and how many these are, in words, "" without
-        a judge.
+        The columns, with the choices that the judge read; and a description of their number, "" if
+        there is no judge.
     """
     if stored.judge is None or replies is None or settings.plan:
         return columns, ""
@@ -44,7 +45,7 @@ def judge_unread(
     texts = []
     orders = []
     for row, reply in enumerate(replies):
-        # Most answers have been read by the harness.
+        # The column is empty for answers that the harness has read.
         if not reply:
             continue
         text, order = _make_unread_text(row, reply, columns["choices"][row])
@@ -60,14 +61,14 @@ def judge_unread(
     for row, displayed_position, order in zip(
         unread_rows, displayed_positions, orders, strict=True
     ):
-        # What the judge leaves open stays unread.
+        # An answer that the judge cannot read, either, remains unread.
         if displayed_position == NO_ANSWER:
             continue
         n_read += 1
         pick = order[displayed_position]
         changed[PICKED][row] = pick
         changed["answer"][row] = LETTERS[pick]
-        # The harness counted what it could not read as incorrect.
+        # Harnesses count unread answers as incorrect, which is now decided by the picked choice.
         changed["correct"][row] = int(pick == columns["label"][row])
         changed[UNREAD][row] = False
         changed[LACK][row] = ""
@@ -100,7 +101,13 @@ def _make_unread_text(
 
 
 def _describe_readings(judge: SecondReader, n_read: int, n_texts: int) -> str:
-    """Return how many unread answers a judge read, or why its readings do not count."""
+    """Return a description of how many unread answers a judge read, or why its readings do not count.
+
+    Args:
+        judge: The judge, which is reliable if it reads planted texts correctly.
+        n_read: Number of answers that it read.
+        n_texts: Number of unread answers that it was given.
+    """
     answers = pluralize(n_texts, "unread answer")
     if judge.is_reliable:
         return f"{n_read:,} of {answers} read by {judge.engine.name}"

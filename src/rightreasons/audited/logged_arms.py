@@ -1,8 +1,8 @@
 """Answers to the arms of items, as the tasks of other harnesses write them to their logs.
 
-`ArmAnswer` is one answer, and `write_arms` and `read_arms` are the form of the answers to an item
-in a log. `LoggedArms` looks the answers up by the ids of an audit's requests, so that a question
-asks a log as it asks a model.
+An arm is a version of an item, such as one with another order of its choices. `ArmAnswer` is the
+answer to one arm; `write_arms` and `read_arms` convert the answers to one item for a log.
+`LoggedArms` looks the answers up by the ids of an audit's requests, in place of a model.
 """
 
 from __future__ import annotations
@@ -48,20 +48,22 @@ class ArmAnswer:
 def write_arms(
     answers: Iterable[ArmAnswer], *, seed: int = 0, joint: bool = True
 ) -> dict[str, Any]:
-    """Return the answers to one item as plain values, which `read_arms` reads from a log.
+    """Return the answers to the arms of one item as plain values, which `read_arms` reads.
+
+    An arm is a version of the item, such as one with another order of its choices.
 
     Args:
-        answers: The answers, that to the unchanged item among them.
-        seed: Seed of the arms.
+        answers: The answers, including that to the unchanged item.
+        seed: Seed by which the arms were made.
         joint: Whether the model saw the choices of an item together.
 
     Returns:
-        {"seed", "joint", "arms"}, of which "arms" maps the name of each arm to its fields, the
-        "position" that is picked and the "logits".
+        `{"seed": …, "joint": …, "arms": …}`, where "arms" maps the name of each arm to its fields,
+        the "position" of the picked choice, and the "logits" of the choices.
     """
     arms = {}
     for answer in answers:
-        # The id is that of the sample, and the name the key.
+        # The log has the id of the item in another field, and the name of the arm is the key.
         fields = dataclasses.asdict(answer.arm)
         del fields["item_id"], fields["name"]
         logits = None if answer.logits is None else list(answer.logits)
@@ -70,7 +72,13 @@ def write_arms(
 
 
 def read_arms(item_id: str, record: Mapping[str, Any]) -> list[ArmAnswer]:
-    """Return the answers to one item that `write_arms` wrote."""
+    """Return the answers to the arms of one item, such as its versions with reordered choices.
+
+    Args:
+        item_id: Id of the item.
+        record: Result of `write_arms`: "arms" maps the name of an arm to its prompt, choices and
+            label, the "position" of the picked choice, and the "logits" of the choices.
+    """
     answers = []
     for name, values in record["arms"].items():
         fields = dict(values)
@@ -105,10 +113,12 @@ class LoggedArms:
     def read(cls, ids: Sequence[str], records: Sequence[str]) -> LoggedArms:
         """Read the answers to the arms of items from a column of a log.
 
+        An arm is a version of an item, such as one with another order of its choices.
+
         Args:
             ids: N ids of the items.
-            records: N JSON texts of `write_arms`; "" for an item without arms, such as one whose
-                sample ended early.
+            records: N results of `write_arms` as JSON strings; "" for an item without arms, such as
+                one whose sample ended early.
         """
         answers: dict[str, dict[str, ArmAnswer]] = {}
         joint = True
@@ -116,7 +126,7 @@ class LoggedArms:
             answer_by_arm: dict[str, ArmAnswer] = {}
             if text:
                 record = json.loads(text)
-                # The choices are scored together if all samples saw them so.
+                # `joint` of the log is true only if the model always saw the choices together.
                 joint = joint and bool(record["joint"])
                 for answer in read_arms(item_id, record):
                     answer_by_arm[answer.arm.name] = answer
@@ -133,14 +143,12 @@ class LoggedArms:
 
     @functools.cached_property
     def is_scored(self) -> bool:
-        """Whether all answers have scores of the choices, of which the picked one has the largest.
+        """Whether all answers have scores, by which the picked choice is the most likely one.
 
-        If answers were sampled, another choice may be picked, and the scores would be those of other
-        answers.
+        If a sampled answer picks another choice, its scores do not belong to the answer.
         """
         for answer_by_arm in self.answers.values():
             for answer in answer_by_arm.values():
-                # A bare answer has no scores at all.
                 if answer.logits is None:
                     return False
                 if int(np.argmax(answer.logits)) != answer.position:
@@ -153,16 +161,16 @@ class LoggedArms:
         return tuple(sorted(count for count in counts if count is not None))
 
     def has_orders(self, n_choices: int) -> bool:
-        """Return whether some item has all orders of a number of choices."""
+        """Return whether the log has answers to all orders of items with `n_choices` choices."""
         names = set(self.names)
-        # The first order is the item itself.
+        # Order 0 is that of the unchanged item.
         numbers = range(1, len(list_choice_orders(n_choices)))
         return all(name_order(number) in names for number in numbers)
 
-    def find(self, request: str) -> ArmAnswer | None:
-        """Return the answer to a request by its id; None if the log does not contain it."""
-        item_id, _, name = request.rpartition("/")
-        # The first order is that of the data.
+    def find_answer(self, request_id: str) -> ArmAnswer | None:
+        """Return the answer to a request such as "ITEM/ARM"; None if the log does not contain it."""
+        item_id, _, name = request_id.rpartition("/")
+        # Order 0 is that of the unchanged item, which is stored under another name.
         if name == name_order(0):
             name = ORIGINAL
         return self.answers.get(item_id, {}).get(name)
@@ -170,37 +178,37 @@ class LoggedArms:
     def choose(
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> Scores:
-        """Return the logged scores of the requests of a question, in the place of a model.
+        """Return the logged scores for requests. It replaces the method `choose` of a model.
 
         Args:
-            prompts: Not used: the log has the answers.
-            choices: Not used.
-            ids: Ids of the requests, "ITEM/ARM".
+            prompts: Prompts of the requests, which are ignored: the ids are enough.
+            choices: Choices of the requests, which are ignored, too.
+            ids: Ids of the requests, such as "ITEM/ARM".
 
         Returns:
-            The scores. A request without an answer is among the failures, as one that a model cannot
-            answer.
+            The scores of the answered requests. The others are among its failures.
         """
         rows = []
         answered_ids = []
         failures = {}
         for request_id in ids:
-            answer = self.find(request_id)
+            answer = self.find_answer(request_id)
+            # An answer that could not be read has neither a position nor scores.
             if answer is None or (answer.position < 0 and answer.logits is None):
                 failures[request_id] = MISSING
                 continue
             rows.append(self._score(answer))
             answered_ids.append(request_id)
-        # The empty array lets a list without rows be joined.
+        # The empty array is needed if there are no rows, which `concatenate` refuses.
         values = np.concatenate([np.empty(0), *rows])
         logits = Ragged.of(values, [len(row) for row in rows])
         return Scores(ids=tuple(answered_ids), logits=logits, failures=failures)
 
     def _score(self, answer: ArmAnswer) -> Any:
-        """Return the scores of the displayed choices of an answer.
+        """Return (K,) logits of the K displayed choices of an answer.
 
-        If some answers of the log have no scores, those of all are replaced: 0 for the picked choice
-        and -inf for the others, so that it has all of the probability.
+        If not all answers of the log have logits, those of all answers are replaced by 0 for the
+        picked choice and -inf for the others, which is a probability of 1 for the picked choice.
         """
         if self.is_scored and answer.logits is not None:
             return np.array(answer.logits)
@@ -209,7 +217,15 @@ class LoggedArms:
         return scores
 
     def make_table(self, item_ids: Sequence[str], name: str) -> datasets.Dataset:
-        """Return the items in an arm, with the columns of a perturbed dataset.
+        """Return one arm of several items as a table.
+
+        Args:
+            item_ids: Ids of the items.
+            name: Name of the arm, such as that of a reordering of the choices.
+
+        Returns:
+            A row per item, with the columns of a perturbed dataset: the changed prompt, choices and
+            label, and the id of the original item.
 
         Raises:
             KeyError: If an item lacks the arm.
@@ -257,6 +273,7 @@ class RecordedArms(LoggedArms):
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> Scores:
         """Return the scores of the requests of a question, read as those of a model."""
-        # What an unread reply says is decided by all replies, as in a direct audit.
+        # The scorer reads all replies together, as in an audit of the model: whether a second reader
+        # of unread replies is reliable depends on all of them.
         scores: Scores = self.scorer.choose(prompts, choices, ids=ids, progress=False)
         return scores

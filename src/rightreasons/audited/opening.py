@@ -71,16 +71,17 @@ def open_inputs(
 ) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
     """Open the data and the model of an audit.
 
-    The model comes first: one that cannot be used is refused before any data is read.
+    The model is opened first, so that one that cannot be used is reported before data is read.
 
     Args:
         model: A folder, a hub id, a GGUF file, the address of a server, or anything that
-            `as_scorer` takes.
+            `as_scorer` accepts.
         dataset: Anything that `open_splits` opens.
         settings: Options of the audit.
-        asking: Options of a language model.
+        asking: Options of the prompt and of the server of a language model.
         require_labels: Whether data without labels is refused.
-        scores: What the numbers of a function are, as in `as_scorer`. If None, probabilities.
+        scores: "probabilities" or "logits", the values that a function returns. If None,
+            probabilities.
 
     Returns:
         The items of each split, and the model.
@@ -95,7 +96,7 @@ def open_inputs(
         opened = _open_object(
             model, dataset, settings, asking, scores, require_labels=require_labels
         )
-    # A language model gets prompts of the data.
+    # A language model needs the data for its prompt: the names of classes, and examples.
     if opened.engine is not None:
         return _open_prompted(
             opened.engine, dataset, settings, asking.prompt, require_labels=require_labels
@@ -139,17 +140,23 @@ def _open_named_model(
 ) -> _OpenedModel:
     """Open the model of a folder, a hub id, a GGUF file, or the address of a server.
 
+    Args:
+        model: Its path, id or address.
+        settings: Options of the audit, such as the task and the revision.
+        asking: Options of the prompt and of the server of a language model.
+        scores: The values that a function returns; None for a named model.
+
     Raises:
         ValueError: If it cannot be used, or an option does not apply to it.
     """
     kind = _find_kind(model, settings.revision, settings.task)
     scorer = None
     if not kind:
-        # A model that cannot be found is the mistake, not an option that it would take. So it is
-        # loaded before the options are checked.
+        # There is no such model: loading it raises an error, which is more useful than one about
+        # options that do not apply.
         scorer = _load_head(model, settings.task or "classification", settings)
     _check_no_option(_list_unused_options(kind, settings, asking), model)
-    # Only functions return numbers whose kind has to be named.
+    # Only for a function does the user have to name the values that it returns.
     if scores is not None:
         _check_no_option(["scores"], model)
     if kind in PROMPTED_KINDS:
@@ -168,6 +175,15 @@ def _open_object(
 ) -> _OpenedModel:
     """Open a loaded model, a function, or an object of a Python file.
 
+    Args:
+        model: The object, or its name as "FILE.py:NAME".
+        dataset: The data, whose classes are those of a function without `label_names`.
+        settings: Options of the audit.
+        asking: Options of prompts and servers, which must be the defaults.
+        scores: "probabilities" or "logits", the values that a function returns. If None,
+            probabilities.
+        require_labels: Whether data without labels is refused.
+
     Raises:
         ValueError: If it cannot be used, or an option does not apply to it.
     """
@@ -176,7 +192,8 @@ def _open_object(
     unused = [*asking.prompt.get_changes(), *asking.server.get_changes()]
     unused += _list_set_options(settings, HEAD_OPTIONS)
     _check_no_option(unused, getattr(scorer, "name", scorer))
-    # A loaded language model gets prompts of the data; a scorer made of one has its own.
+    # A loaded language model, from which a scorer was made here, gets its prompt from the data. A
+    # scorer that the user has made of one already has its prompt.
     engine = None
     if scorer is not model:
         engine = getattr(scorer, "engine", None)
@@ -188,27 +205,36 @@ def _open_scorer(
 ) -> tuple[Scorer, Mapping[str, datasets.Dataset] | None]:
     """Return the scorer of a loaded model, a function, or an object of a Python file.
 
-    A function without `label_names` has the classes of the data, in its order.
+    A function without `label_names` gets the names of the classes of the data, in their order.
+
+    Args:
+        model: The object, or its name as "FILE.py:NAME".
+        dataset: The data, which is opened only to get these names.
+        settings: Options of the audit.
+        scores: "probabilities" or "logits", the values that a function returns. If None,
+            probabilities.
+        require_labels: Whether data without labels is refused.
 
     Returns:
-        The scorer, and the splits of the data; None if they were not needed.
+        The scorer, and the splits of the data; None if the data was not opened.
     """
     try:
         return _make_scorer(model, settings, scores), None
     except OptionError as error:
-        # Any other mistake, or other names than those of the option, is that of the user.
+        # Only missing names of classes can be replaced by those of the data.
         if "label_names" not in error.option or settings.label_names is not None:
             raise
         data = _open_data(dataset, "classification", settings, require_labels=require_labels)
         try:
             class_names = get_class_names(data.values(), "the data")
         except OptionError:
-            # Without classes in the data, the user has to name them.
+            # The data has no classes either, so that the user has to name them.
             raise error from None
     named_settings = settings.replace(label_names=format_names(class_names))
     scorer = _make_scorer(model, named_settings, scores)
     if hasattr(scorer, "label_match"):
-        # Only the order says which class is which: the audit checks whether another fits better.
+        # The classes were matched by their order only. The audit reads this description, and checks
+        # whether another order fits better.
         matches = [f"{number} is {name}" for number, name in enumerate(class_names)]
         scorer.label_match = f"{BY_NUMBER}: {', '.join(matches)}"
     return scorer, data
@@ -225,8 +251,13 @@ def _make_scorer(model: Any, settings: AuditOptions, scores: str | None) -> Scor
 
 
 def _list_unused_options(kind: str, settings: AuditOptions, asking: AskingOptions) -> list[str]:
-    """Return the options that were set, but do not apply to a named model of a kind."""
-    # Each kind has its own options: the error names the first that does not apply.
+    """Return the names of options that were set, but do not apply to a named model.
+
+    Args:
+        kind: Type of the model: "server", "language model", or any other for a model with a head.
+        settings: Options of the audit.
+        asking: Options of the prompt and of the server of a language model.
+    """
     unused: list[str] = []
     if kind not in PROMPTED_KINDS:
         unused += asking.prompt.get_changes()
@@ -250,17 +281,23 @@ def _check_no_option(unused: list[str], model: Any) -> None:
 
 
 def _open_engine(model: Any, settings: AuditOptions, asking: AskingOptions) -> Any:
-    """Open a language model, or a server of one."""
+    """Open a language model, or the server of one.
+
+    Args:
+        model: A folder, a hub id, a GGUF file, or the address of a server.
+        settings: Options of the audit, such as the device and the batch size.
+        asking: Options of the prompt and of the server, and the folder of its answers.
+    """
     from rightreasons.models.scorers import open_engine
 
     options = {name: getattr(settings, name) for name in ENGINE_OPTIONS}
-    # What a plan counts is not asked, so that it leaves no file.
+    # A plan only counts the requests, and writes no files.
     out = asking.out
     if settings.plan:
         out = None
     wait: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if not is_address(model):
-        # A server is tried by requests, each of which is counted.
+        # The elapsed time is shown while a model is loaded. A server has no model to load.
         wait = show_elapsed(f"Loading {os.fspath(model)}")
     with wait:
         return open_engine(
@@ -276,13 +313,21 @@ def _open_prompted(
     *,
     require_labels: bool,
 ) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
-    """Open the data of a language model; return it with the model and its prompt."""
+    """Open the data of a language model, and return it with the scorer that prompts the model.
+
+    Args:
+        engine: The language model.
+        dataset: Anything that `open_splits` opens.
+        settings: Options of the audit, such as the names of the columns.
+        prompt: Options of the prompt, such as its number of examples (`shots`).
+        require_labels: Whether data without labels is refused.
+    """
     from rightreasons.models.prompted import Prompted
 
     task, data = open_task_data(
         dataset, settings, prompt.label_words, require_labels=require_labels
     )
-    # Choices have no names: each item has its own.
+    # Only classes have names. Each multiple-choice item has different choices.
     names = None
     if task == "classification":
         names = get_class_names(data.values(), "the data")
@@ -293,12 +338,20 @@ def _open_prompted(
 def _open_data(
     dataset: Any, task: str, settings: AuditOptions, *, require_labels: bool
 ) -> Mapping[str, datasets.Dataset]:
-    """Open the data of a model with a head."""
+    """Open the data of a model that gets no prompt, such as a classifier.
+
+    Args:
+        dataset: Anything that `open_splits` opens.
+        task: "classification" or "multiple_choice".
+        settings: Options of the audit, such as the names of the columns.
+        require_labels: Whether data without labels is refused.
+    """
     from rightreasons.io.tables import open_splits
 
     options: dict[str, Any] = {}
     if task == "classification":
-        # Empty texts are excluded by the model, which records their ids.
+        # The scorer excludes items with empty texts and records their ids, so that the report can
+        # list them. With `fail_fast`, opening the data raises an error instead.
         options["keep_empty"] = not settings.fail_fast
     data = open_splits(dataset, require_labels=require_labels, **options, **settings.source(task))
     return add_training_split(data, task, settings)
@@ -309,15 +362,15 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **opti
 
     Args:
         model: Its path, id or address.
-        task: "multiple_choice" to score choices with a head that may be of either kind. If None,
-            the head decides.
+        task: "multiple_choice" to score choices, if the type of the model's head does not decide.
+            None to let it decide.
         **options: `revision`, `device` and `dtype`.
 
     Returns:
         The result of `load_classifier`, `load_chooser` or `open_server`.
 
     Raises:
-        ValueError: If it is not a model of these kinds.
+        ValueError: If it is not a classifier, a multiple-choice model or a language model.
         FileNotFoundError: If it does not exist.
     """
     check_kind(task, "task", str | None)
@@ -339,7 +392,7 @@ def is_prompted(model: Any) -> bool:
 
 
 def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str:
-    """Return the kind of a named model, without loading its weights.
+    """Return the type of a named model, without loading its weights.
 
     Args:
         model: A folder, a hub id, a GGUF file, or the address of a server.
@@ -348,19 +401,19 @@ def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str
 
     Returns:
         "server", "language model", "choice" for a head that scores choices, another kind of
-        `kind_of_model`, or "" if there is no such model and the task is not multiple choice.
+        `find_model_kind`, or "" if there is no such model and the task is not multiple choice.
     """
     if is_address(model):
         return "server"
-    # Only models that run here need torch, whose import alone takes seconds.
+    # Models on a server do not need torch, whose import takes seconds.
     with show_elapsed(f"Opening {os.fspath(model)}"):
         require_package("torch")
-        from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
+        from rightreasons.models.choices import LANGUAGE_MODELS, find_model_kind
 
         try:
-            kind = kind_of_model(model, revision)
+            kind = find_model_kind(model, revision)
         except (ValueError, TypeError):
-            # The loader for the task states more precisely what is wrong.
+            # The loader for the task will raise a more precise error.
             return "choice" if task == "multiple_choice" else ""
     if kind in LANGUAGE_MODELS:
         return "language model"
@@ -368,7 +421,13 @@ def _find_kind(model: Any, revision: str | None, task: str | None = None) -> str
 
 
 def _load_head(model: Any, task: str, settings: AuditOptions) -> Scorer:
-    """Load a model with a head for a task."""
+    """Load a multiple-choice model or a sequence classifier.
+
+    Args:
+        model: A folder or a hub id.
+        task: "multiple_choice" or "classification".
+        settings: Options of the audit, among them the revision, the device and the target.
+    """
     from rightreasons.models.choices import load_chooser
     from rightreasons.models.loading import load_classifier
 

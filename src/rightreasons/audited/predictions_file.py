@@ -36,7 +36,7 @@ class Predictions:
     Attributes:
         ids: N ids.
         texts: N texts.
-        labels: (N,) labels in the model's numbering; -1 where there is none.
+        labels: (N,) labels in the model's numbering; -1 for unlabeled items.
         logits: (N, K) or `Ragged`.
         text_pairs: N second texts; None for single texts.
     """
@@ -64,9 +64,14 @@ def get_predictions_path(split: str) -> str:
 
 
 def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
-    """Write the predictions of a split.
+    """Write the predictions of a split into a Parquet file.
 
-    `datasets.load_dataset("parquet", …)` opens them with the names of the classes.
+    `datasets.load_dataset("parquet", …)` opens the file with the names of the classes.
+
+    Args:
+        path: Path of the file.
+        split: N items with their ids, texts and labels.
+        scores: Their predictions and logits.
     """
     import datasets
     import pyarrow as pa
@@ -75,7 +80,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     from rightreasons.io.columns import get_arrow_column
 
     label = _make_label_feature(scores)
-    # Rows of one length and of several are written alike.
+    # Rows of logits are written as lists, whether or not they have the same length.
     logits = scores.logits
     if not isinstance(logits, Ragged):
         logits = Ragged.of_table(logits)
@@ -103,7 +108,7 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
 
 
 def _make_label_feature(scores: Scores) -> Any:
-    """Return the type of labels: class names if there are any, or else numbers."""
+    """Return the type of the columns of labels: class names if the scores have any, or else integers."""
     import datasets
 
     names = scores.label_names
@@ -114,7 +119,7 @@ def _make_label_feature(scores: Scores) -> Any:
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Read the predictions of a split.
+    """Read a file of predictions that `save_predictions` has written.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -129,17 +134,17 @@ def read_predictions(path: Path) -> Predictions:
         )
     try:
         table = pyarrow.parquet.read_table(os.fspath(path))
-        # Only files of pairs have second texts; any other column is not ours.
+        # The schema of the file is checked by its columns: a missing one raises an error.
         columns = {name: table.column(name).to_pylist() for name in COLUMNS}
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(
-            f"Expected the predictions of an audit in {path}, but it holds something else."
+            f"Expected the predictions of an audit in {path}, but it contains something else."
         ) from error
     # Reports of single texts have no such column.
     pairs = None
     if PAIR_COLUMN in table.column_names:
         pairs = tuple(table.column(PAIR_COLUMN).to_pylist())
-    # Choices may differ in number, so that their logits are no table.
+    # If items have different numbers of choices, their logits are no rectangular array.
     rows = columns["logits"]
     logits: NDArray[np.float64] | Ragged
     if is_ragged(rows):

@@ -1,8 +1,9 @@
-"""Answers to the requests of an audit, recorded inside a harness and given again from its log.
+"""Answers to the requests of an audit, recorded inside a harness and read again from its log.
 
-A `RecordingEngine` stands between the questions and the model of a harness, and `make_record` is what
-the log of a sample gets. A `RecordedEngine` with these answers takes the place of the model, so that
-an audit of the log asks the same requests and computes the same figures.
+A `RecordingEngine` passes the requests of questions to the model of a harness and records the
+answers, and `make_record` returns what is written into the log of a sample. A `RecordedEngine` with
+these answers replaces the model, so that an audit of the log makes the same requests and computes
+the same figures.
 """
 
 from __future__ import annotations
@@ -41,21 +42,27 @@ REPLY_FIELDS = ("text", "thinking", "refusal", "finish")
 
 
 def make_reply_keys(requests: Sequence[Request], options: Generation) -> list[str]:
-    """Return a digest of each request for generated answers."""
-    # An answer that is drawn belongs to the name of its request, and any other to its words.
+    """Return a digest of each request for generated answers.
+
+    Args:
+        requests: The requests.
+        options: How the answers are generated, which is part of the digest.
+    """
+    # With a temperature, equal prompts get different answers, and `make_keys` includes the name of
+    # the request ("drawn").
     run = {"kind": REPLIES, **options.to_dict(), "drawn": options.temperature > 0}
     return make_keys(run, requests)
 
 
 def make_value_keys(kind: str, request: Request) -> list[str]:
-    """Return a digest of each continuation of a request, by which its values are found in a log.
+    """Return a digest of each continuation of a request, by which its likelihood is found in a log.
 
-    Requests of several items with one prompt may be joined, so that each continuation has its own
-    key. It depends on the words of the prompt and the continuation, not on the name of the request.
+    A digest depends on the prompt and one continuation, but not on the name of the request: requests
+    with the same prompt may be sent as one, with the continuations of all.
 
     Args:
         kind: `LIKELIHOODS` or `NEXT_WORDS`.
-        request: The request.
+        request: The request: a prompt with continuations.
     """
     single_requests = []
     for text in request.continuations:
@@ -96,11 +103,17 @@ class RecordingEngine:
     def generate(
         self, requests: Sequence[Request], *, options: Generation, **kwargs: Any
     ) -> Answers:
-        """Return and record generated answers."""
+        """Return the generated answers of the engine, and record them.
+
+        Args:
+            requests: The requests.
+            options: How the answers are generated.
+            **kwargs: Further arguments of the engine.
+        """
         answers = self._engine.generate(requests, options=options, **kwargs)
         keys = make_reply_keys(requests, options)
         for key, replies in zip(keys, answers.replies, strict=True):
-            # Failures are asked again by a later run.
+            # A failed request has no replies, and is not recorded: a later run may send it again.
             if replies:
                 self.answers[key] = [write_reply(reply) for reply in replies]
         return answers
@@ -112,11 +125,11 @@ class RecordingEngine:
 
         Args:
             kind: `LIKELIHOODS` or `NEXT_WORDS`.
-            requests: N requests.
-            likelihoods: Their values, which are returned as they are.
+            requests: N requests, each a prompt with continuations.
+            likelihoods: The values of the N requests, which are also returned.
         """
         for index, request in enumerate(requests):
-            # A request that failed has no values, and is asked again by a later run.
+            # A failed request has no values, and is not recorded: a later run may send it again.
             if request.name in likelihoods.failures:
                 continue
             keys = make_value_keys(kind, request)
@@ -135,7 +148,7 @@ def write_reply(reply: Reply) -> dict[str, str]:
     fields = {}
     for name in REPLY_FIELDS:
         value = getattr(reply, name)
-        # Logs have thousands of replies, most of which have only a text.
+        # Empty fields are omitted, because logs have thousands of replies with only a text.
         if value:
             fields[name] = value
     return fields
@@ -165,12 +178,19 @@ class RecordedEngine:
         settings: RecordSettings,
         answers: Mapping[str, Sequence[Any]],
     ) -> None:
+        """Make an engine that looks up recorded answers.
+
+        Args:
+            name: Name of the model.
+            settings: Settings of the task that recorded the answers.
+            answers: Key of a request -> its answers, from `RecordingEngine.answers`.
+        """
         self.name = name
         self.abilities = frozenset(settings.abilities)
         self.has_template = settings.has_template
         self.is_single_pass = settings.is_single_pass
         self._answers = answers
-        # Logs of one model may have other answers, which are other models for stored results.
+        # Two logs of one model may have different answers, so that the name does not identify them.
         self.fingerprint = digest_value([name, sorted(self.abilities), sorted(answers.items())])
 
     def render(self, prompt: str | Sequence[Message]) -> str:
@@ -189,8 +209,7 @@ class RecordedEngine:
         """Return the recorded answers to each request.
 
         Args:
-            requests: The requests. One that the log does not contain is a failure, as a request that
-                a model cannot answer.
+            requests: The requests. One that the log does not contain is among the failures.
             options: How the answers were generated, which is part of the key of a request.
         """
         replies: list[list[Reply]] = []
@@ -198,24 +217,24 @@ class RecordedEngine:
         for request, key in zip(requests, make_reply_keys(requests, options), strict=True):
             rows = self._answers.get(key, ())
             replies.append([Reply(**row) for row in rows])
-            # As with a model, a request without an answer is a failure, and no error.
             if not rows:
                 failures[request.name] = MISSING
         return Answers(replies, failures)
 
     def _find_values(self, kind: str, requests: Sequence[Request]) -> Likelihoods:
-        """Return the recorded values of the continuations of some requests.
+        """Return the recorded log-probabilities and numbers of tokens of continuations.
 
         Args:
             kind: `LIKELIHOODS` or `NEXT_WORDS`.
-            requests: The requests. One of which a value is missing is among the failures.
+            requests: The requests, each a prompt with continuations. A request is among the failures
+                if the log lacks one of its continuations.
         """
         log_probabilities: list[float] = []
         token_counts: list[float] = []
         failures = {}
         for request in requests:
             for key in make_value_keys(kind, request):
-                # NaN keeps the place of a missing value, which is never read.
+                # A missing value is NaN, and never read, because its request is a failure.
                 log_probability, n_tokens = self._answers.get(key, (np.nan, np.nan))
                 log_probabilities.append(log_probability)
                 token_counts.append(n_tokens)
@@ -267,14 +286,15 @@ def make_record(
     answers: Mapping[str, Sequence[Any]],
     arms: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what the log of a sample gets, as plain values.
+    """Return the recorded answers about one item as plain values for the log of its sample.
 
     Args:
-        item: The item {id, prompt, choices, label}.
+        item: The item, with "id", "prompt", "choices" and "label".
         number: Its number in the task, from 0.
         settings: The settings of the task.
-        answers: From `RecordingEngine.answers`.
-        arms: Answers to its changed versions, from `write_arms`. None if the probes are not asked.
+        answers: Key of a request -> its answers, from `RecordingEngine.answers`.
+        arms: Answers to changed versions of the item, from `write_arms`. None if the question
+            "probes" is not asked.
     """
     return {
         "item": dict(item),

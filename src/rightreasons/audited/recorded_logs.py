@@ -1,6 +1,6 @@
-"""Logs of harnesses whose answers take the place of a model.
+"""Logs of harnesses whose recorded answers replace a model.
 
-`open_recorded_log` opens a log in which the questions of an audit were asked.
+`open_recorded_log` opens a log that contains the model's answers to the questions of an audit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RecordedLog:
-    """A log whose answers take the place of the model.
+    """A log whose answers replace the model.
 
     Attributes:
         path: The log.
@@ -49,12 +49,13 @@ class RecordedLog:
     def make(
         cls, path: str | os.PathLike[str], model: str, records: Sequence[Mapping[str, Any]]
     ) -> RecordedLog:
-        """Make a log of the records of all samples.
+        """Combine the records of all samples of a log.
 
         Args:
             path: The log.
             model: Name of the model.
-            records: Records of `make_record`: {"item", "number", "settings", "answers", "arms"}.
+            records: Results of `make_record`, one for each sample, with the keys "item", "number"
+                (of the item in the task), "settings", "answers" and "arms".
         """
         from rightreasons.models.prompted import Prompted
         from rightreasons.models.wording import Prompt
@@ -64,11 +65,11 @@ class RecordedLog:
         item_by_id: dict[str, dict[str, Any]] = {}
         arms_by_id: dict[str, str] = {}
         answers: dict[str, Sequence[Any]] = {}
-        # Harnesses change the order of the samples. Sums of floats depend on it in the last digits,
-        # so that it is restored.
+        # Harnesses change the order of the samples. It is restored, because it may change the last
+        # digits of sums.
         for record in sorted(records, key=lambda record: int(record["number"])):
             item_id = record["item"]["id"]
-            # Of several epochs, the first one counts.
+            # If an item was asked in several epochs, only its first record is used.
             item_by_id.setdefault(item_id, record["item"])
             if record["arms"] is not None:
                 arms_by_id.setdefault(item_id, json.dumps(record["arms"]))
@@ -78,8 +79,8 @@ class RecordedLog:
         prompt = Prompt.read(settings.prompt, "the log")
         scorer = Prompted(prompt, engine, seed=settings.seed)
         if arms_by_id:
-            # The texts of the arms are stored, since they may be borrowed from items that the log
-            # lacks, such as those beyond a limit.
+            # The arms (changed versions of the items) are read from the log and not made again:
+            # their texts may come from items that the log lacks, such as those beyond a limit.
             arm_records = [arms_by_id.get(item_id, "") for item_id in item_by_id]
             logged = LoggedArms.read(list(item_by_id), arm_records)
             scorer.logged_arms = RecordedArms(logged.answers, scorer.joint, scorer)
@@ -92,15 +93,15 @@ class RecordedLog:
         """Return the names of the questions of an audit that the log can answer.
 
         Args:
-            requested: Names that the user gave. None for none.
-            default: Names of the questions of an audit that names none.
+            requested: Names of the requested questions; None for all that the log can answer.
+            default: Names of the default questions of an audit.
 
         Raises:
             OptionError: If the log lacks the answers to a requested question.
         """
         recorded = list(self.settings.questions)
-        # The questions of `HARNESS_QUESTIONS` ask the model, and need recorded answers. All others
-        # are about the answers to the items themselves.
+        # The questions of `HARNESS_QUESTIONS` query the model, and need recorded answers. All others
+        # only need the answers to the items themselves.
         if requested is None:
             others = [name for name in default if name not in HARNESS_QUESTIONS]
             return [*others, *recorded]
@@ -118,23 +119,26 @@ class RecordedLog:
     def choose_options(
         self, questions: Iterable[str], requested: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """Return question -> its options: those of the log, changed by those that the user set.
+        """Return the options of questions: those of the log, changed by those that the user set.
 
         Args:
             questions: Names of the questions that are answered.
-            requested: Question -> its options, as `Options` or as a mapping of those that are set.
-                None for none.
+            requested: Question -> its options, as `Options` or as a mapping of the options that are
+                set; None if no options are set.
+
+        Returns:
+            Question -> name -> value of its options.
         """
         options: dict[str, Any] = {}
-        # The log may have further questions, whose options an audit without them would refuse.
+        # The options of questions that are not answered would raise an error in the audit.
         for question in questions:
             if question in self.settings.questions:
                 options[question] = dict(self.settings.questions[question])
         for question, values in (requested or {}).items():
             changes = values
             if isinstance(values, Options):
-                # A command line has the options of all questions. Default values are no choice of
-                # the user, and must not change those of the log.
+                # A command line passes the options of all questions. Only values that differ from
+                # the defaults were set by the user, and replace those of the log.
                 changes = values.get_changes()
                 if not changes:
                     continue
@@ -143,13 +147,18 @@ class RecordedLog:
 
 
 def _make_rows(items: Sequence[Mapping[str, Any]]) -> datasets.Dataset:
-    """Return items as a data set, with the columns that link related ones."""
+    """Return multiple-choice items as a data set.
+
+    Args:
+        items: Items with "id", "prompt", "choices" and "label", and perhaps with names in
+            `UNIT_LINKS` that connect related items, such as "source_id".
+    """
     import datasets
 
     from rightreasons.datasets.files import make_multiple_choice_features
     from rightreasons.io.logs import UNIT_LINKS
 
-    # Related items are one unit, in a log as in a direct audit.
+    # These columns are kept, because intervals must treat related items as one unit.
     links = {}
     for name in UNIT_LINKS:
         if any(name in item for item in items):
@@ -163,7 +172,14 @@ def _make_rows(items: Sequence[Mapping[str, Any]]) -> datasets.Dataset:
 
 
 def open_recorded_log(source: object) -> RecordedLog | None:
-    """Open a log with recorded answers; None for anything else."""
+    """Open a log with recorded answers.
+
+    Args:
+        source: Path of a log, or any other model or path.
+
+    Returns:
+        The log; None if the source is anything else.
+    """
     from rightreasons.io.harnesses.recorded_logs import read_records
 
     log = read_records(source)

@@ -1,7 +1,7 @@
 """Check that a user's scorer gives the same scores again: `check_repeated_scores`.
 
-A model of transformers is tested when it is opened. Of a function, an estimator or another scorer of
-the user, only the scores are known, so that a few audited items are scored again.
+A model of transformers is tested when it is opened. A function, an estimator or another scorer of
+the user is tested by scoring a few audited items again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.sentences import pluralize
 from rightreasons.io.row_checks import RowDoubt
-from rightreasons.models.functions import is_foreign
+from rightreasons.models.functions import is_user_code
 
 MAX_REPEATED = 20
 """Number of items that are scored again."""
@@ -37,17 +37,17 @@ def check_repeated_scores(context: AuditContext) -> list[RowDoubt]:
         context: The audit, with the scores of the primary split.
 
     Returns:
-        One note on a scorer with random scores, or whose scores do not depend on the second texts of
-        pairs; [] for other scorers, and for a scorer that no longer answers.
+        A note if the scores are random, or if they do not depend on the second texts of pairs.
+        Empty for other scorers, and for a scorer that no longer answers.
 
     Raises:
         ValueError: If the scores of an item depend on the other items of a call.
     """
     split = context.primary
-    is_user_scorer = context.stored is None and is_foreign(context.scorer)
+    is_user_scorer = context.stored is None and is_user_code(context.scorer)
     if not is_user_scorer or not context.has_scores(split) or not len(split):
         return []
-    # A file may be sorted by class: evenly spaced rows are of all classes.
+    # The rows are evenly spaced, because a file may be sorted by class.
     rows = np.unique(np.linspace(0, len(split) - 1, MAX_REPEATED).astype(np.int64))
     sample = split.take(rows)
     original_scores = _get_probabilities(context, split)
@@ -64,8 +64,8 @@ def check_repeated_scores(context: AuditContext) -> list[RowDoubt]:
         note = _describe_unread_pairs(context, sample, new_scores)
         return [] if note is None else [note]
 
-    # Are the scores random, or do they depend on the other items? Repeat the second call: if it
-    # gives the same scores, they are not random.
+    # Scores that differ again in an identical call are random. Otherwise, they depend on the other
+    # items of a call.
     repeated_scores = _score(context, reversed_sample, reversed_sample.text_pairs)
     varied_ids = _list_changed(new_scores, repeated_scores)
     if not varied_ids:
@@ -129,15 +129,29 @@ def _list_changed(expected: Probabilities, repeated: Probabilities) -> list[str]
 
 
 def _explain_dependence(context: AuditContext, changed: Sequence[str], n_items: int) -> str:
+    """Return the message of an error about scores that depend on the other items of a call.
+
+    Args:
+        context: The audit.
+        changed: Ids of the items whose scores changed.
+        n_items: Number of items that were scored again.
+    """
     return (
         f"Expected scores of {context.source.name} that depend on the item alone, but those of "
-        f"{len(changed)} of {pluralize(n_items, 'item')}, such as {changed[0]}, are others among "
-        "other items: score each text individually, and give stored answers a new `fingerprint` when "
-        "the model changes; `rightreasons.testing.check_scorer` tests a scorer."
+        f"{len(changed)} of {pluralize(n_items, 'item')}, such as {changed[0]}, change with the "
+        "other items of a call: score each text individually, and give stored answers a new "
+        "`fingerprint` when the model changes; `rightreasons.testing.check_scorer` tests a scorer."
     )
 
 
 def _describe_variation(context: AuditContext, varied: Sequence[str], n_items: int) -> RowDoubt:
+    """Return a note on scores that change from one call to an identical one.
+
+    Args:
+        context: The audit.
+        varied: Ids of the items whose scores changed.
+        n_items: Number of items that were scored again.
+    """
     return RowDoubt(
         "varying_answers",
         f"{context.source.name} does not give the same scores twice to {len(varied)} of "
@@ -164,7 +178,7 @@ def _describe_unread_pairs(
     second_texts = sample.text_pairs
     if second_texts is None or sample.choices is not None:
         return None
-    # Equal texts cannot be exchanged.
+    # If all second texts are equal, exchanging them changes nothing.
     if len(set(second_texts)) == 1:
         return None
     # Each item gets the second text of the next one, and the last item that of the first.

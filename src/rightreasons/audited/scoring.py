@@ -30,14 +30,13 @@ def score_audit(
 ) -> AuditContext:
     """Return the audit with the scores of its splits, without items that cannot be scored.
 
-    A split that cannot be scored at all keeps its items. Each question that asks for its scores
-    gets the reason as an error.
+    A split that cannot be scored at all keeps its items. A question that needs its scores raises
+    the reason as an error.
 
     Args:
         context: The audit.
-        reads: Kinds of splits that the questions read. With any of them the primary split is
-            scored, because reports are compared by it.
-        known_scores: Split -> its scores, if they were computed before; None to ask the model.
+        reads: What each question reads: "audited" for all splits, "primary" for the primary one.
+        known_scores: Split -> its scores, if they were computed before; None to run the model.
 
     Raises:
         UnreadAnswersError: If most of the first generated answers cannot be read.
@@ -63,8 +62,8 @@ def _score_splits(
 
     Args:
         context: The audit.
-        reads: Kinds of splits that the questions read.
-        known_scores: Split -> its scores, if they were computed before; None to ask the model.
+        reads: What the questions read: "audited" for all splits, "primary" for the primary one.
+        known_scores: Split -> its scores, if they were computed before; None to run the model.
 
     Returns:
         Split -> its scores, or the error that explains why there are none.
@@ -82,12 +81,12 @@ def _score_splits(
                 scores = known_scores[split.name]
             _check_scores(context, split, scores)
         except UnreadAnswersError:
-            # No question could be answered, and each would cost further requests.
+            # The error ends the audit, because further requests would be useless and cost money.
             raise
         except ValueError as error:
             if context.settings.fail_fast:
                 raise
-            # Each question that reads this split raises the error when it asks for the scores.
+            # `AuditContext.scores` raises the error for each question that reads this split.
             answers[split.name] = error
         else:
             answers[split.name] = scores
@@ -104,8 +103,17 @@ def _select_splits(context: AuditContext, reads: set[Reads]) -> tuple[AuditSplit
 
 
 def _check_scores(context: AuditContext, split: AuditSplit, scores: Scores) -> None:
-    """Check that some items are scored, and with `fail_fast` that all are."""
-    # One reason stands for all: most often, all failures have the same.
+    """Check that some items have scores, or all items with the option `fail_fast`.
+
+    Args:
+        context: The audit.
+        split: The split, for the error message.
+        scores: Its scores, with the reasons why items could not be scored.
+
+    Raises:
+        ValueError: If no item has a score, or an item has none and `fail_fast` is set.
+    """
+    # The message has only the first reason, because most often all failures have the same one.
     reason = next(iter(scores.failures.values()), "")
     if reason and context.settings.fail_fast:
         raise ValueError(reason)
@@ -119,15 +127,20 @@ def _check_scores(context: AuditContext, split: AuditSplit, scores: Scores) -> N
 def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
     """Return the scores of a split, from stored predictions or from the model of an audit.
 
-    Scores of a model are stored in the report folder, from which an interrupted or repeated run
-    takes them.
+    The scores of a model are stored in the report folder, where an interrupted or repeated run finds
+    them.
+
+    Args:
+        context: The audit.
+        split: The split.
     """
     if context.stored is not None:
         return context.stored.get_scores(split)
     from rightreasons.models.classes import choose, predict
-    from rightreasons.models.runs.progress import bars_about
+    from rightreasons.models.runs.progress import prefix_bar_titles
 
-    # Generated answers are stored by their prompts, and parsed again by every run.
+    # The folder of a prompted model depends only on its requests. How their answers are parsed may
+    # change, because every run parses the stored answers again.
     rendering = ""
     if context.prompted is not None:
         rendering = context.prompted.request_fingerprint
@@ -136,29 +149,32 @@ def predict_split(context: AuditContext, split: AuditSplit) -> Scores:
     if method:
         depends.append(method)
     folder = context.folder(f"predictions-{split.name}", *depends, model=rendering)
-    arguments = {"ids": split.ids, "labels": split.labels, **context.running(folder)}
-    with bars_about("predictions", split.name):
+    arguments = {"ids": split.ids, "labels": split.labels, **context.get_run_arguments(folder)}
+    with prefix_bar_titles("predictions", split.name):
         if split.choices is not None:
             return choose(context.scorer, split.texts, split.choices, **arguments)
         return predict(context.scorer, split.texts, text_pairs=split.text_pairs, **arguments)
 
 
 def reuse_scores(scores: Scores, items: AuditSplit, score: Score) -> Score:
-    """Return a scorer of choices that knows the scores of audited items, and asks for the others.
+    """Return a function that scores requests, and reuses the scores of unchanged items.
 
-    Questions ask about items in changed forms and, to compare, unchanged. Unchanged ones are
+    Questions send items in changed and, for comparison, in unchanged form. Unchanged items are
     recognized by their prompt and choices.
 
     Args:
         scores: Scores of the items.
         items: Items with choices.
-        score: (prompts, choices, ids) -> scores of the requests that are not known.
+        score: Function of prompts, choices and ids that returns the scores of other requests.
+
+    Returns:
+        A function with the same arguments as `score`.
     """
     row_by_id = _map_rows(scores)
-    # Prompt and choices -> the scores of the choices.
+    # The key consists of the prompt and all choices.
     known_rows: dict[tuple[str, ...], NDArray[np.float64]] = {}
     for item in items.data.select_columns(["id", "prompt", "choices"]):
-        # An item that could not be scored is asked about again.
+        # An item without a score is sent again.
         if item["id"] in row_by_id:
             content = (item["prompt"], *item["choices"])
             known_rows[content] = row_by_id[item["id"]]
@@ -175,7 +191,7 @@ def reuse_scores(scores: Scores, items: AuditSplit, score: Score) -> Score:
                 unknown.append(index)
             else:
                 rows[ids[index]] = known_row
-        # Without further requests, nothing is truncated and nothing fails.
+        # If all scores are known, there are no further answers, failures or truncated texts.
         answers = Scores(ids=(), logits=np.empty((0, 0)), way=scores.way)
         if unknown:
             answers = score(
@@ -196,7 +212,12 @@ def _map_rows(scores: Scores) -> dict[str, NDArray[np.float64]]:
 
 
 def _join_rows(rows: Mapping[str, NDArray[np.float64]], answers: Scores) -> Scores:
-    """Return scores with the given rows, and all else as in the answers of a scorer."""
+    """Return scores with certain logits, and with the other fields of the answers of a scorer.
+
+    Args:
+        rows: Id -> logits of the choices, in the order of the result.
+        answers: Answers of the scorer, whose failures and number of truncated texts are kept.
+    """
     values = np.concatenate([np.empty(0), *rows.values()])
     lengths = list(map(len, rows.values()))
     return Scores(

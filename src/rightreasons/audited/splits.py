@@ -48,7 +48,7 @@ class AuditSplit:
         role: "primary" for the split of the headlines, "comparison" or "train".
         data: Rows in the common schema, with all further columns.
         labels: (N,) labels in the model's numbering, -1 for unlabeled items.
-        data_label_names: Names of the labels in the data; () for multiple choice.
+        data_label_names: Names of the labels in the data; empty for multiple choice.
         label_mapping: Description of how labels and classes were matched.
         class_of: The model's class of each label of the data, with a final -1 for unlabeled items;
             None for multiple choice.
@@ -108,7 +108,10 @@ class AuditSplit:
 
     @property
     def fields(self) -> dict[str, list[Any]]:
-        """Columns that a prompt is made of: prompt and choices, or text and perhaps text_pair."""
+        """Name -> the N values of each column from which the prompt of an item is made.
+
+        They are "prompt" and "choices", or "text" and, for pairs of texts, "text_pair".
+        """
         if self.choices is not None:
             return {"prompt": self.texts, "choices": self.choices}
         fields: dict[str, list[Any]] = {"text": self.texts}
@@ -142,7 +145,7 @@ class AuditSplit:
                 groups = self.column(name)
                 if groups:
                     break
-        # Groups of one item each are none.
+        # If each group has one item, the items are independent.
         if not groups or len(set(groups)) == len(groups):
             return None
         clusters = []
@@ -159,7 +162,7 @@ class AuditSplit:
         """(N,) whether the label contradicts the text according to the data."""
         if not self.records_mislabeled:
             return np.zeros(len(self), dtype=np.bool_)
-        # Both columns are read as they are in the data, before labels become numbers.
+        # The columns are compared in the numbering of the data, not in that of the model.
         content_labels = np.array(self.column("content_label"))
         return np.asarray(content_labels != np.array(self.column("label")))
 
@@ -179,14 +182,18 @@ class AuditSplit:
         return dataclasses.replace(self, data=self.data.select(rows), labels=self.labels[rows])
 
     def exclude_items(self, reason_by_id: Mapping[str, str]) -> AuditSplit:
-        """Return the split without items that the model could not score, and record the reasons."""
+        """Return the split without the items that the model could not score.
+
+        Args:
+            reason_by_id: Id -> reason, for these items. The result records them in `left_out`.
+        """
         if not reason_by_id:
             return self
         rows = []
         left_out = []
-        for row, name in enumerate(self.ids):
-            if name in reason_by_id:
-                left_out.append((name, reason_by_id[name]))
+        for row, item_id in enumerate(self.ids):
+            if item_id in reason_by_id:
+                left_out.append((item_id, reason_by_id[item_id]))
             else:
                 rows.append(row)
         return dataclasses.replace(self.take(rows), left_out=tuple(left_out), before_exclusion=self)
@@ -209,17 +216,17 @@ def take_splits(
 ) -> list[AuditSplit]:
     """Make the audited splits, with labels in the numbering of the model.
 
-    With a limit, the items of a split are chosen by (seed, id), so that the order of the rows does
-    not matter. Items of one set or pair are chosen together, so that no set loses an item.
+    With a limit, the items of a split are selected by the seed and their ids, so that the order of
+    the rows does not matter. Items of one group or pair are selected together.
 
     Args:
         data: Split -> rows in the common schema: id, text (text_pair), label; or id, prompt,
             choices, label.
         roles: Split -> its role; other splits are not audited.
-        settings: Limit, seed, column of sets or pairs, and number of the first label.
+        settings: Limit, seed, column of groups, and number of the first label.
         model_names: Names of the model's classes; None for multiple choice.
-        data_name: Name of the data, for errors.
-        label_match: Description of how labels and classes were matched, if that happened before.
+        data_name: Name of the data, for error messages.
+        label_match: Description of how labels and classes were matched before; "" if they were not.
 
     Returns:
         The splits, in the order of `roles`.
@@ -233,7 +240,7 @@ def take_splits(
         if "label" in rows.column_names:
             labeled_splits.append(name)
 
-    # All splits number their labels alike, so that they are matched with the classes once.
+    # All splits number their labels in the same way, so that one match with the classes is enough.
     class_of = None
     data_label_names: tuple[str, ...] = ()
     label_mapping = "the index of the correct choice"
@@ -244,7 +251,7 @@ def take_splits(
             data_label_names,
             model_names,
             used=_collect_labels(rows_by_split.values()),
-            # A label that occurs in one split tells where the numbers of all of them begin.
+            # Whether labels are numbered from 0 or from 1 follows from the labels of all splits.
             used_anywhere=_collect_labels(data.values()),
             first=settings.first_label,
             terms=MatchTerms(data_name, remedy="Set `first_label` to 0 or 1", rename="label_names"),
@@ -316,7 +323,7 @@ def digest_texts(rows: datasets.Dataset) -> str:
 def choose_splits(
     available: Mapping[str, datasets.Dataset], split: str | Sequence[str] | None, data_name: str
 ) -> list[str]:
-    """Choose which splits are audited, the primary one first.
+    """Return the names of the splits to audit, the primary one first.
 
     By default, the primary split is the first of test, validation and dev that has labels, or the
     only split. Splits whose names continue its name after an underscore (test_absent, test_flipped)
@@ -342,21 +349,21 @@ def choose_splits(
     for name in names:
         if name not in available:
             raise make_unknown_name_error(f"split of {data_name}", name, available)
-    # A name that is repeated is audited once.
+    # A split that is named twice is audited once.
     return list(dict.fromkeys(names))
 
 
 def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -> datasets.Dataset:
-    """Return the rows within the limit of an audit, chosen by the seed and the ids.
+    """Return at most as many rows as the limit of an audit allows, selected by the seed and the ids.
+
+    Rows of one group are selected together. The groups are the values of the column that the user
+    named, or of the first default column that the data has, such as "pair_id".
 
     Args:
-        data: Rows with an id.
-        settings: The limit, None for no limit, and the column of groups.
-        data_name: Name of the data, for errors.
-
-    Returns:
-        All rows, or at most `limit` of them: whole groups of the named column, or of the first
-        default column of pairs, sources or repeated rows that the data has.
+        data: Rows with a column "id".
+        settings: The limit, None for no limit; the seed; and the column of groups, None for the
+            default columns.
+        data_name: Name of the data, for error messages.
     """
     from rightreasons.io.columns import check_column_name
     from rightreasons.io.samples import choose_rows
@@ -366,7 +373,6 @@ def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -
         check_column_name(data, groups_column, "groups_column", data_name)
     if settings.limit is None or settings.limit >= len(data):
         return data
-    # Items of one group are kept or excluded together.
     for default in (PAIRS, SOURCES, REPEATED_ID, COPIED_ROW):
         if groups_column is None and default in data.column_names:
             groups_column = default

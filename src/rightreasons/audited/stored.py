@@ -2,7 +2,7 @@
 
 `open_stored` reads a file of predictions, and returns a `StoredModel` with the items that the
 predictions belong to. `rightreasons.audited.stored_items` makes or matches these items, and
-`rightreasons.audited.choice_logs` opens logs of drawn answers.
+`rightreasons.audited.choice_logs` opens logs of generated answers.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def open_stored(
     """Open a file of predictions, and the items that they belong to.
 
     Args:
-        stored: The file and its columns.
-        settings: Columns of texts, choices and labels, and the split of the dataset.
+        stored: Path of the file and names of its columns.
+        settings: Names of the columns of texts, choices and labels, and the split of the dataset.
         dataset: Dataset with the items; None if the file of predictions contains them.
-        data_name: Name of the dataset, for errors.
-        table: Predictions in memory, which `stored.predictions` names; None to read the file.
+        data_name: Name of the dataset, for error messages.
+        table: Predictions in memory, whose name is `stored.predictions`; None to read the file.
 
     Returns:
         The predictions, the name of their split, and its items.
@@ -93,11 +93,11 @@ def open_stored(
     path = str(stored.predictions)
     has_items = dataset is None
     _check_unused_options(settings, path, has_items=has_items)
-    # A table in memory has a name as well, which the messages use.
+    # Messages name a table in memory by `path`, too.
     source = path if table is None else table
     all_columns, options, file_name = _read_columns(source, stored, settings)
-    # These columns of a log are about changed versions of the items and about unread answers, and
-    # no part of the predictions.
+    # These columns of a log are not part of the predictions: they have the answers to changed
+    # versions of the items (arms), and the texts of unread answers.
     arm_records = all_columns.get(ARMS)
     arm_commands = all_columns.get(ARMS_COMMAND)
     unread_replies = all_columns.get(UNREAD_REPLY)
@@ -106,7 +106,7 @@ def open_stored(
         if name not in (ARMS, ARMS_COMMAND, UNREAD_REPLY):
             columns[name] = all_columns[name]
 
-    # A log of drawn answers to items with choices has no scores to look for.
+    # A log of generated answers to items with choices has no scores.
     if has_items and is_choice_log(columns, options):
         read_answers, judged = judge_unread(columns, unread_replies, stored, settings)
         model, rows = open_choice_log(read_answers, path, settings, judged)
@@ -131,20 +131,20 @@ def open_stored(
 def _make_model(
     predictions: Predictions, items: _Items, table: pa.Table, path: str, *, has_items: bool
 ) -> StoredModel:
-    """Return stored predictions of scores or confidences as a model.
+    """Return stored predictions, which are scores or confidences, in the form of a model.
 
     Args:
         predictions: The predictions.
         items: The items that they belong to.
-        table: All columns of the file.
+        table: All columns of the file, whose digest is the fingerprint of the model.
         path: Path of the file.
-        has_items: Whether the items are those of the file itself.
+        has_items: Whether the items are from the file itself, and not from a dataset.
     """
     from rightreasons.io.arrow_tables import digest_table
-    from rightreasons.io.logs import logged
+    from rightreasons.io.logs import find_model_and_task
 
     logits, probabilities = _parse_scores(predictions, path)
-    # Choices and confidences in given answers have no classes.
+    # Only a classification has names of classes.
     label_names = None
     if items.task == "classification":
         label_names = get_class_names(predictions)
@@ -163,7 +163,7 @@ def _make_model(
         answers_once=predictions.answers_once,
         label_match=predictions.match_in_words if has_items else "",
         unscored=items.task == "confidence" and "choices" in predictions.columns,
-        logged=logged(path, predictions.columns),
+        logged=find_model_and_task(path, predictions.columns),
         columns_used=tuple(itertools.chain.from_iterable(predictions.taken.values())),
         order_doubt=predictions.doubt,
     )
@@ -175,8 +175,8 @@ def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:
     Args:
         model: The stored predictions.
         records: Answers to each item as JSON; None if the file has none.
-        commands: Command that asks for them, in each row. None for a harness that has none, whose
-            items another task asks.
+        commands: Command by which a harness asks for such answers, the same in each row. None if the
+            harness has no such command.
     """
     arms = None
     if records is not None:
@@ -185,6 +185,7 @@ def _add_arms(model: StoredModel, records: Any, commands: Any) -> StoredModel:
     if commands is not None:
         command = str(commands[0])
     elif model.task == "multiple_choice":
+        # The items can be exported as a task of another harness, which asks for the answers.
         command = write_export_command(model.name)
     return dataclasses.replace(model, arms=arms, arms_command=command)
 
@@ -201,18 +202,24 @@ def write_export_command(path: str) -> str:
     from rightreasons.io.logs import SAMPLE_FILES
 
     file = Path(path)
-    # Details of lighteval are tables, and all other harnesses write text.
+    # Only lighteval writes its logs ("details") as tables.
     is_lighteval = file.suffix == ".parquet" and SAMPLE_FILES.fullmatch(file.name)
     harness = "lighteval" if is_lighteval else "lm-eval"
     return shlex.join(["rightreasons", "data", "export", path, "--to", harness])
 
 
 def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool) -> None:
-    """Refuse options that stored predictions do not read."""
+    """Raise an OptionError if an option is set that has no effect on stored predictions.
+
+    Args:
+        settings: Options of the audit.
+        path: Path of the predictions, for the message.
+        has_items: Whether the file contains its items, so that there is no dataset.
+    """
     unused = ["revision"]
     remark = ""
     if has_items:
-        # Without a dataset there is nothing that these options could select.
+        # These options select a part of a dataset.
         unused += ["split", "config", "data_dir"]
         remark = " alone"
     for name in unused:
@@ -226,15 +233,15 @@ def _check_unused_options(settings: AuditOptions, path: str, *, has_items: bool)
 def _read_columns(
     source: Any, stored: StoredOptions, settings: AuditOptions
 ) -> tuple[Columns, PredictionOptions, str]:
-    """Read the columns of a file or a table.
+    """Read the columns of a file or a table of predictions.
 
     Args:
         source: The file or the table.
-        stored: Columns of the predictions.
-        settings: Columns and names of the labels.
+        stored: Names of the columns of predictions.
+        settings: Name of the column of labels, and names of the labels.
 
     Returns:
-        The columns, the options of predictions, and the name of the file.
+        The columns, the options by which predictions are found among them, and the name of the file.
     """
     from rightreasons.io.opened_columns import read_columns
 
@@ -254,19 +261,19 @@ def _find_predictions(
     *,
     with_labels: bool,
 ) -> Predictions:
-    """Find predictions among columns.
+    """Find predictions among the columns of a file.
 
     Args:
-        columns: Column by name.
-        options: Options of predictions.
-        file_name: Name of the file, for errors.
-        settings: Columns and names of the labels.
-        with_labels: Whether the labels are those of the file.
+        columns: Name -> column.
+        options: Names of the columns of predictions, where the user named them.
+        file_name: Name of the file, for error messages.
+        settings: Names of the columns of choices and labels.
+        with_labels: Whether the labels are in the file, and not in a dataset.
     """
     from rightreasons.io.predictions import find_predictions
 
     if not with_labels:
-        # The names are about the labels of the dataset.
+        # These are names of the labels of the dataset, which is read elsewhere.
         options = options.replace(label_names=None)
     return find_predictions(
         columns,
@@ -279,22 +286,35 @@ def _find_predictions(
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
-    """Return whether a file contains the choices of its items."""
+    """Return whether a file contains the choices of its items.
+
+    Args:
+        columns: Name -> column of the file.
+        settings: Options of the audit, which may name the task or the columns.
+    """
     from rightreasons.io.choices.forms import find_known_form
 
-    # Options about choices settle it.
+    # A user who names columns of choices or prompts has items with choices.
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True
     if settings.task == "classification":
         return False
-    # Known datasets have their own names of the columns.
+    # The columns of well-known datasets have other names than "choices".
     return "choices" in columns or find_known_form(columns, settings.label_column) is not None
 
 
 def _open_items(
     predictions: Predictions, dataset: Any, settings: AuditOptions, path: str, data_name: str
 ) -> _Items:
-    """Open the dataset of predictions, and match its items with them."""
+    """Open the dataset of predictions, and match its items with them.
+
+    Args:
+        predictions: The predictions, which may contain ids or texts of the items.
+        dataset: Anything that `open_splits` opens.
+        settings: Options of the audit, such as the split and the task.
+        path: Path of the predictions, for error messages.
+        data_name: Name of the dataset, for error messages.
+    """
     from rightreasons.io.samples import choose_split
     from rightreasons.io.tables import open_task_items
 
@@ -306,7 +326,7 @@ def _open_items(
     task = settings.task
     if task is None and predictions.label_names:
         task = "classification"
-    # Only the scores of choices differ in number, and are a list.
+    # Scores are a list, and not an array, only if items have different numbers of choices.
     if task is None and isinstance(predictions.predictions, list):
         task = "multiple_choice"
     opened_task, splits = open_task_items(dataset, settings, task)
@@ -323,7 +343,17 @@ def _open_items(
 def _parse_scores(
     predictions: Predictions, path: str
 ) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:
-    """Return the logits of scores of any kind, and their exact probabilities; None for logits."""
+    """Return the logits of stored scores, and their probabilities.
+
+    Args:
+        predictions: The scores: probabilities, log-probabilities or logits of classes or choices, or
+            the confidence in each answer.
+        path: Path of the predictions, for error messages.
+
+    Returns:
+        Logits and probabilities, as arrays or as `Ragged`. The probabilities are None if the file
+        contains logits.
+    """
     scores = predictions.scores or "probabilities"
     if predictions.kind == "confidence" and scores == "logits":
         raise ValueError(
@@ -331,13 +361,13 @@ def _parse_scores(
             "logits."
         )
     logits = check_logits(predictions.predictions, scores=scores)
-    # Probabilities are stored besides logits, from which rounding would change them.
+    # Given probabilities are returned exactly: computed from the logits, they would be rounded.
     if scores == "logits":
         return logits, None
     if isinstance(logits, Ragged):
         return logits, check_ragged(predictions.predictions, scores=scores)
     probabilities = check_scores(predictions.predictions, scores=scores)
     if predictions.kind == "confidence":
-        # The second column is the confidence in a correct answer.
+        # `check_scores` returns P(incorrect) and P(correct); the latter is the confidence.
         return logits, probabilities[:, 1].copy()
     return logits, probabilities

@@ -40,11 +40,11 @@ def get_ids(items: datasets.Dataset) -> LazyArrowColumn:
 
 
 def get_class_names(predictions: Predictions) -> tuple[str, ...]:
-    """Return the names of the classes; their numbers if the file has no names."""
-    # Without names, the classes are numbered as the columns of the scores.
+    """Return the names of the classes; if the file has no names, their numbers "0", "1" and so on."""
     if predictions.label_names:
         return tuple(predictions.label_names)
     scores = predictions.predictions
+    # A single column has the probability of class 1 of two classes.
     n_classes = 2
     if isinstance(scores, np.ndarray) and scores.ndim == 2:
         n_classes = scores.shape[1]
@@ -59,8 +59,8 @@ def make_items(
     Args:
         predictions: The predictions.
         columns: All columns of the file.
-        path: Path of the file, for errors.
-        settings: Options of the columns.
+        path: Path of the file, for error messages.
+        settings: Names of the columns of texts, choices and labels.
 
     Returns:
         The task, and the items with all further columns of the file.
@@ -76,7 +76,12 @@ def make_items(
 
 
 def make_choice_items(table: datasets.Dataset, settings: AuditOptions) -> datasets.Dataset:
-    """Make items with choices; their labels are positions of choices."""
+    """Make items with choices from a table; their labels are positions of choices.
+
+    Args:
+        table: All columns of the file.
+        settings: Names of the columns of prompts, choices and labels.
+    """
     from rightreasons.io.tables import open_multiple_choice
 
     return open_multiple_choice(
@@ -92,7 +97,7 @@ def _find_task(predictions: Predictions, settings: AuditOptions) -> Task:
     """Return the task of labeled predictions."""
     if predictions.kind == "confidence":
         return "confidence"
-    # Only choices differ in number from item to item, so that their scores are a list.
+    # Scores are a list, and not an array, only if items have different numbers of choices.
     is_ragged = isinstance(predictions.predictions, list)
     if is_ragged or settings.task == "multiple_choice":
         return "multiple_choice"
@@ -112,12 +117,12 @@ def _make_labeled_items(
         predictions: N predictions with labels.
         table: All columns of the file.
         task: Task of the predictions.
-        path: Path of the file, for errors.
-        settings: Names of the columns of texts.
+        path: Path of the file, for error messages.
+        settings: Names of the columns of texts; None for a usual name, such as "sentence".
 
     Returns:
-        Items with "id", "text", "label" and, if the settings name one, "text_pair". If the file has
-        no unique ids, rows are numbered, and a further column shows which rows repeat an item.
+        Items with "id", "text", "label" and, for pairs of texts, "text_pair". If the file has no
+        unique ids, rows are numbered, and a further column shows which rows repeat an item.
     """
     import datasets
     import pyarrow as pa
@@ -131,7 +136,7 @@ def _make_labeled_items(
     ids = _find_unique_ids(predictions)
     columns: dict[str, Any] = {"id": _number_rows(len(table)) if ids is None else ids}
     columns |= _make_text_columns(table, text_name, path, settings)
-    # Rows that repeat an item become one unit of the intervals.
+    # Rows that repeat an item are not independent, which the intervals take into account.
     if ids is None:
         text_names = () if text_name is None else (text_name,)
         columns |= find_repeats(table, PREDICTION_HEADINGS["id"], text_names)
@@ -141,7 +146,7 @@ def _make_labeled_items(
     if task == "classification":
         class_names = get_class_names(predictions)
         features["label"] = datasets.ClassLabel(names=list(class_names))
-    # `Dataset.from_dict` and `add_column` would encode or digest each label separately.
+    # An Arrow table is fast to make. `Dataset.from_dict` would encode each label separately.
     schema = datasets.Features(features).arrow_schema
     return make_dataset(pa.table(columns, schema=schema), path)
 
@@ -149,7 +154,14 @@ def _make_labeled_items(
 def _make_text_columns(
     table: datasets.Dataset, text_name: str | None, path: str, settings: AuditOptions
 ) -> dict[str, Any]:
-    """Return the columns "text", which is empty for a file without texts, and "text_pair"."""
+    """Return the columns "text" and, if the settings name one, "text_pair".
+
+    Args:
+        table: All columns of the file.
+        text_name: Name of the column of texts; None if there is none, which gives empty texts.
+        path: Path of the file, for error messages.
+        settings: Name of the column of second texts, None for single texts.
+    """
     import pyarrow as pa
 
     from rightreasons.io.columns import check_column_name, get_arrow_column
@@ -168,19 +180,19 @@ def _find_unique_ids(predictions: Predictions) -> pa.Array | pa.ChunkedArray | N
     if predictions.ids is None:
         return None
     ids = predictions.ids.arrow
-    # A log may repeat an id for each sample of an item.
+    # A log may have several rows with the same id, one for each answer to the item.
     return ids if len(ids.unique()) == len(predictions) else None
 
 
 def _number_rows(n_rows: int) -> pa.Array:
-    """Return the numbers of the rows as texts, which take the place of ids."""
+    """Return the numbers of the rows as strings, which replace ids."""
     import pyarrow as pa
 
     return pa.array(np.arange(n_rows)).cast("string")
 
 
 def _to_texts(column: Any) -> Any:
-    """Return a column with each value as a text."""
+    """Return a column in which each value is a string."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) and not column.null_count:
@@ -189,10 +201,15 @@ def _to_texts(column: Any) -> Any:
 
 
 def _append_columns(items: datasets.Dataset, table: datasets.Dataset) -> datasets.Dataset:
-    """Return the items with the columns of the file that they lack."""
+    """Return the items with the further columns of their file, except for prompts and choices.
+
+    Args:
+        items: N items, with columns such as "id" and "text".
+        table: All columns of the file, with N rows.
+    """
     import datasets
 
-    # Columns of choices would turn labeled items into items with choices.
+    # With these columns, the items would be read as multiple-choice items.
     excluded = {*items.column_names, "prompt", "choices"}
     further = [name for name in table.column_names if name not in excluded]
     if not further:
@@ -213,12 +230,12 @@ def match_ids(
     Args:
         predictions: The predictions.
         items: Items of the dataset.
-        path: Path of the predictions, for errors.
-        data_name: Name of the dataset, for errors.
+        path: Path of the predictions, for error messages.
+        data_name: Name of the dataset, for error messages.
 
     Raises:
-        ValueError: If the ids do not match and the numbers differ, or if the predictions contain
-            texts of other items.
+        ValueError: If the ids do not match and the numbers of predictions and items differ, or if
+            the predictions contain texts of other items.
     """
     import pyarrow.compute as pc
 
@@ -241,33 +258,33 @@ def match_ids(
 def _check_texts(
     predictions: Predictions, ids: Sequence[str], items: datasets.Dataset, path: str, data_name: str
 ) -> None:
-    """Check that predictions with texts contain those of the items that they are matched with.
+    """Check by their texts that predictions are about the items that they are matched with.
 
-    A prompt contains more than the text, and a harness may change a text. So a text agrees if a
-    column of its row contains it, and half of the texts have to agree.
+    The text of an item must be part of the text or the prompt in the row of its prediction. Because
+    a harness may change a text, this is required for half of the items only.
 
     Args:
         predictions: N predictions, with all columns of their file.
         ids: N ids of the items that they are matched with.
         items: Items of the dataset.
-        path: Path of the predictions, for errors.
-        data_name: Name of the dataset, for errors.
+        path: Path of the predictions, for error messages.
+        data_name: Name of the dataset, for error messages.
 
     Raises:
-        ValueError: If more than half of the compared texts are missing.
+        ValueError: If the texts of more than half of the compared items are missing.
     """
-    # Most files contain only ids and scores.
+    # Most files contain only ids and scores, and have nothing to compare.
     text_columns = _find_text_columns(predictions)
     if not text_columns:
         return
     item_column = "text" if "text" in items.column_names else "prompt"
     text_by_id = dict(zip(items["id"][:], items[item_column][:], strict=True))
-    # A single word occurs in many texts, and proves nothing.
+    # A text of a single word is not compared: it is also part of many other texts.
     compared_rows = []
     for row, item_id in enumerate(ids):
         if " " in text_by_id.get(item_id, "").strip():
             compared_rows.append(row)
-    # Evenly spaced rows suffice, and bound the time of large files.
+    # For large files, evenly spaced rows are enough.
     step = max(1, len(compared_rows) // MAX_COMPARED_TEXTS)
     compared_rows = compared_rows[::step]
     mismatches = []
@@ -277,7 +294,7 @@ def _check_texts(
             mismatches.append(row)
     if len(mismatches) <= len(compared_rows) / 2:
         return
-    # The longest text is most likely a prompt, which a reader recognizes.
+    # The message quotes the longest text, which is most likely the prompt.
     row = mismatches[0]
     longest = max((str(column[row]) for column in text_columns), key=len)
     raise ValueError(
@@ -288,7 +305,10 @@ def _check_texts(
 
 
 def _find_text_columns(predictions: Predictions) -> list[Any]:
-    """Return the columns of predictions that contain the texts or prompts of their items."""
+    """Return the columns of predictions that contain the texts or prompts of their items.
+
+    They are recognized by their names, such as "text", and have only strings.
+    """
     from rightreasons.io.headings import TEXT_HEADINGS
 
     columns = []

@@ -41,8 +41,8 @@ class StoredModel:
         logged: Names of the model and of its task; "" if the file does not contain them.
         columns_used: Columns of the file that were read.
         order_doubt: The sentence of `suggest_class_order` about the labels of the file, "" for none.
-        confidences: (N,) confidence in each answer of a log of drawn answers, NaN if unknown; None
-            for any other file.
+        confidences: (N,) confidence in each answer of a log of generated answers, NaN if unknown;
+            None for any other file.
         arms: Answers to changed versions of the items, as our tasks of harnesses log them; None
             without any.
         arms_command: Command that asks the items of a log in their arms; "" if it is not known.
@@ -71,7 +71,7 @@ class StoredModel:
     @property
     def has_confidences(self) -> bool:
         """Whether some items have a confidence."""
-        # A log of drawn answers may have the log-probabilities of a part of them.
+        # A log of generated answers may have log-probabilities for some of them.
         return not self.answers_once or self.confidences is not None
 
     def get_scores(self, split: AuditSplit) -> Scores:
@@ -87,7 +87,7 @@ class StoredModel:
         """
         logits = self.logits
         probabilities = self.probabilities
-        # An audit of all items in their order, which is usual, copies nothing.
+        # Usually all items are audited in the order of the file, and no rows have to be selected.
         if split.ids != self.ids:
             rows = self._find_rows(split)
             logits = take_rows(logits, rows)
@@ -103,18 +103,26 @@ class StoredModel:
         )
         if not self.failures:
             return scores
-        # An answer that cannot be read is no score, as of a model that is asked.
-        answered = [row for row, name in enumerate(split.ids) if name not in self.failures]
-        failures = {name: self.failures[name] for name in split.ids if name in self.failures}
-        return dataclasses.replace(
-            scores.take(np.array(answered, dtype=np.intp)), failures=failures
-        )
+        # An answer that cannot be read has no score.
+        answered_rows = []
+        failures = {}
+        for row, item_id in enumerate(split.ids):
+            if item_id in self.failures:
+                failures[item_id] = self.failures[item_id]
+            else:
+                answered_rows.append(row)
+        answered_scores = scores.take(np.array(answered_rows, dtype=np.intp))
+        return dataclasses.replace(answered_scores, failures=failures)
 
     def _find_rows(self, split: AuditSplit) -> NDArray[np.intp]:
-        """Return the row of the prediction of each item."""
+        """Return (N,) the row of the prediction of each item of a split, found by its id.
+
+        Raises:
+            ValueError: If an item has no prediction.
+        """
         import pyarrow.compute as pc
 
-        # Arrow compares a million ids without a text of each in Python.
+        # Arrow compares a million ids without making a Python string of each.
         rows = pc.index_in(split.ids.arrow, value_set=self.ids.arrow)
         if rows.null_count:
             missing = split.ids[pc.index(pc.is_null(rows), True).as_py()]

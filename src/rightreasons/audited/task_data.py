@@ -29,21 +29,21 @@ def open_task_data(
     *,
     require_labels: bool,
 ) -> tuple[str, Mapping[str, datasets.Dataset]]:
-    """Find out whether data has choices, and open it.
+    """Open data as items with choices or as texts to classify, whichever it contains.
 
     Args:
         dataset: Anything that `open_splits` opens.
-        settings: Options of an audit, among them the task and the columns.
-        label_words: Words for the labels; only classification has them.
+        settings: Options of an audit, among them the task and the names of columns.
+        label_words: Words for the classes in a prompt; empty if the user gave none.
         require_labels: Whether data without labels is refused.
 
     Returns:
-        The task, and the items of each split.
+        The task, "classification" or "multiple_choice", and the items of each split.
     """
     from rightreasons.io.tables import open_task_items
 
     task = settings.task
-    # Only classes have names, or words that stand for them.
+    # Names or words for classes are only given for a classification.
     if task is None and (settings.label_names or label_words):
         task = "classification"
     found_task, data = open_task_items(dataset, settings, task, require_labels=require_labels)
@@ -57,12 +57,12 @@ def open_items(
 
     Args:
         dataset: Anything that `open_splits` opens.
-        settings: The split, the limit, the task and the columns.
-        label_words: Words for the labels; only classification has them.
+        settings: The split, the limit, the task and the names of columns.
+        label_words: Words for the classes in a prompt; empty if the user gave none.
 
     Returns:
-        The items, with a label of -1 if unknown, and the names of their classes; None for multiple
-        choice.
+        The items, with the label -1 if it is unknown, and the names of the classes, None for
+        multiple choice.
     """
     from rightreasons.io.logs import select_links
     from rightreasons.io.samples import choose_split
@@ -72,7 +72,7 @@ def open_items(
     task, splits = open_task_data(dataset, settings, label_words, require_labels=False)
     split = choose_split(splits, settings.split, source_name=data_name)
     rows = limit_rows(splits[split], settings, data_name)
-    # A prompt for choices needs no classes.
+    # Only classes have names. Each multiple-choice item has different choices.
     class_names = None
     fields = CHOICE_FIELDS
     if task == "classification":
@@ -88,19 +88,20 @@ def open_items(
 
 
 def select_shots(data: Mapping[str, datasets.Dataset], task: str, n_shots: int) -> Examples | None:
-    """Return the training items from which few-shot examples are drawn.
+    """Return the training items from which the few-shot examples of prompts are selected.
 
     Args:
         data: Split -> its items.
         task: "classification" or "multiple_choice".
-        n_shots: Number of examples of the prompt.
+        n_shots: Number of examples of a prompt.
 
     Returns:
-        The labeled items of the split named train; None without examples, or without such items.
+        The items of the split "train". None if prompts have no examples, or if there is no such
+        split with labels.
     """
     from rightreasons.models.prompts import Examples
 
-    # Without a labeled training split, the prompt has no examples.
+    # Examples show a text with its label, so that unlabeled training texts cannot be used.
     train = data.get("train")
     if n_shots == 0 or train is None or "label" not in train.column_names:
         return None
@@ -112,7 +113,15 @@ def select_shots(data: Mapping[str, datasets.Dataset], task: str, n_shots: int) 
 
 
 def get_class_names(splits: Iterable[datasets.Dataset], data_name: str) -> tuple[str, ...]:
-    """Return the names of the labels of data, from its first split with labels."""
+    """Return the names of the labels of data, from its first split with labels.
+
+    Args:
+        splits: Splits of the data.
+        data_name: Name of the data, for the error message.
+
+    Raises:
+        OptionError: If no split has labels.
+    """
     for rows in splits:
         if "label" in rows.column_names:
             return tuple(rows.features["label"].names)
@@ -148,7 +157,7 @@ def choose_training_split(splits: Iterable[str]) -> str:
     names = list(splits)
     if "train" in names:
         return "train"
-    # Which of several splits the model learned from cannot be guessed.
+    # It is unknown which of several splits the model was trained on.
     if len(names) > 1:
         raise OptionError(
             f"Expected one split, or a split named train, but got {', '.join(names)}.",
@@ -160,9 +169,15 @@ def choose_training_split(splits: Iterable[str]) -> str:
 def add_training_split(
     data: Mapping[str, datasets.Dataset], task: str, settings: AuditOptions
 ) -> Mapping[str, datasets.Dataset]:
-    """Return the splits with the training texts of the option `train`, if it is set.
+    """Return the splits of data, with the training texts of the option `train` as "train".
 
-    Their labels get the numbers that the data has.
+    Args:
+        data: Split -> its rows.
+        task: "classification" or "multiple_choice".
+        settings: Options of the audit. If `train` is None, the data is returned unchanged.
+
+    Returns:
+        Split -> its rows. The labels of the training texts have the numbers of the data.
 
     Raises:
         ValueError: If the training texts have a label that the data lacks, or several splits and
@@ -173,23 +188,24 @@ def add_training_split(
     rows = open_training_split(settings.train, **settings.source(task))
     for split in data.values():
         if "label" in split.column_names:
-            # All splits of the data number their labels alike.
+            # All splits of the data number their labels in the same way, so that one is enough.
             rows = _renumber_labels(rows, split.features["label"], settings.train)
             break
     return {**data, "train": rows}
 
 
 def _renumber_labels(rows: datasets.Dataset, label: Any, source: Any) -> datasets.Dataset:
-    """Return training texts whose labels have the numbers of the data.
+    """Return training texts with their labels in the numbering of the data.
 
     Args:
-        rows: The training texts.
-        label: Feature of the labels of the data.
+        rows: The training texts, whose labels have names.
+        label: Type of the labels of the data, a `ClassLabel` with the names in their order, or a
+            number for multiple choice.
         source: Path of the training texts, or their table.
     """
     import datasets
 
-    # Choices have no names, and the same numbers everywhere.
+    # For multiple choice, labels are positions of choices, which need no new numbers.
     if not isinstance(label, datasets.ClassLabel):
         return rows
     names = rows.features["label"].names

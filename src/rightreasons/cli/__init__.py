@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
     The exit code is 0 after success; 2 after an error of the user, which is explained in one
-    sentence; 1 if a question of an audit failed, a condition of `gate` holds, or the package has an
+    sentence; 1 if a question of an audit failed, a condition of `gate` is true, or the package has an
     error; and 128 plus the number of the signal that stopped the command: 130 after Ctrl-C, 143
     after SIGTERM, 129 after SIGHUP.
 
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Words after the name of the program. If None, those of this process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # These flags belong to no command, so that they work after any of them.
+    # These flags apply to every command, and are removed before the command parses its own.
     flags = ANYWHERE.intersection(words)
     wants_traceback.set(TRACEBACK in flags)
     shows_all_options.set(HELP_ALL in words)
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if JSON in flags:
         record = {"result": None, "error": None}
     outcome.set(record)
-    # What would be printed is collected for --json, and dropped with --quiet.
+    # Printed lines become part of the object with --json, and are dropped with --quiet.
     printed = io.StringIO()
     is_hidden = not flags.isdisjoint((JSON, QUIET))
     stdout = printed if is_hidden else sys.stdout
@@ -130,16 +130,16 @@ def _never_fail_to_print() -> None:
 
 
 def _share_launch(words: Sequence[str]) -> None:
-    """Decide what this process does if a launcher such as torchrun started several processes.
+    """Divide the work if a launcher such as torchrun started several processes.
 
-    The processes share the items of the commands in `SHARED`, and the first one prints the result. The
-    first process alone runs any other command.
+    The processes share the items of the commands in `SHARED`, and only the first process prints the
+    result. Any other command is run by the first process only: the other processes exit.
 
     Args:
         words: Words of the command line, without the name of the program.
 
     Raises:
-        SystemExit: If the command is not for this process.
+        SystemExit: If this process has nothing to do.
     """
     if os.environ.get("WORLD_SIZE", "1") == "1":
         return
@@ -152,7 +152,7 @@ def _share_launch(words: Sequence[str]) -> None:
             raise SystemExit(0)
         os.environ["WORLD_SIZE"] = "1"
     elif not is_first:
-        # Python flushes the file at its end.
+        # The file stays open, because Python flushes stdout when the process ends.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
@@ -176,7 +176,8 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
         typer.echo(_STOPPED, err=True)
         return stop_code()
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has seen enough. Python flushes at its end.
+        # The reader of our output, such as `head`, has closed the pipe. Python flushes stdout when
+        # the process ends, which must not fail again.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return 0
     except Exception as error:
@@ -198,7 +199,7 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
     Raises:
         Exception: The error itself, if the user asked for its traceback.
     """
-    # Errors of click and typer about the command line itself.
+    # Only errors of click and typer, which are about the command line, have these attributes.
     if hasattr(error, "show") and hasattr(error, "exit_code"):
         sentence = _describe_usage_error(error)
         if not sentence:
@@ -210,7 +211,8 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
     if isinstance(error, ModuleNotFoundError):
         error = with_install_hint(error)
 
-    # An error that we raise on purpose is about the input; any other is ours.
+    # An error that this package raises on purpose is about the input. Any other is a mistake of the
+    # package.
     if is_user_error(error):
         exit_code = 2
         hint = _suggest_look(error, words)
@@ -229,10 +231,14 @@ def _report_error(error: Any, words: Sequence[str]) -> int:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """Return an error of click in our words; "" for the help that it shows without arguments.
+    """Return a sentence for an error of click.
 
     Args:
         error: A `click.UsageError`, such as one about an unknown or a missing option.
+
+    Returns:
+        A sentence such as "Expected what `rightreasons audit -h` lists, but got: no such option
+        --foo."; "" if the error is the help of a command without arguments.
     """
     message = error.format_message().rstrip(".")
     if message.startswith("Usage"):
@@ -278,28 +284,29 @@ def _close_bars() -> None:
 
 @contextlib.contextmanager
 def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
-    """Print warnings of this package as one line without their position in the code, inside a `with` block.
+    """Print warnings of this package without their position in the code, inside a `with` block.
 
-    Of the warnings about stored results that are set aside, only the first few are printed, and the others
-    are counted at the end.
+    Only the first few warnings about stored results that are set aside are printed, and the number
+    of the others at the end.
 
     Args:
         words: Words of the command line, whose options are written as flags.
     """
-    # It reports each of a dozen attempts to reach the hub. The error at the end says it once.
+    # huggingface_hub logs a dozen attempts to reach the hub. The error after the last one is enough.
     logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)
     package_folder = str(Path(rightreasons.__file__).parent)
     show_warning = warnings.showwarning
     n_set_aside = 0
 
     def show_plainly(message: Any, category: type[Warning], filename: str, *details: Any) -> None:
-        """Print a warning; takes the place of `warnings.showwarning`."""
+        """Print a warning; replaces `warnings.showwarning`."""
         nonlocal n_set_aside
         is_ours = issubclass(category, UserWarning) and filename.startswith(package_folder)
         is_set_aside = issubclass(category, SetAsideWarning)
         if is_set_aside:
             n_set_aside += 1
-        # An audit keeps the results of each batch of texts in its own folder, and may find dozens outdated.
+        # An audit stores the results of each batch of texts in a folder, of which dozens may be
+        # outdated.
         if is_set_aside and n_set_aside > MAX_SET_ASIDE_WARNINGS:
             return
         if is_ours or is_set_aside:
@@ -362,10 +369,12 @@ def _expand_audit_file(words: Sequence[str]) -> Sequence[str]:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Refuse an empty argument or value: as a path it would be the current folder, and as names no names.
+    """Raise a ValueError if an argument or the value of an option is empty, as in `--out ""` or `--out=`.
 
-    Raises:
-        ValueError: If a word is empty, or an option has an empty value, as in `--out ""` and `--out=`.
+    An empty path would mean the current folder, and an empty list of names no names.
+
+    Args:
+        words: Words of the command line, without the name of the program.
     """
     previous_word = ""
     for word in words:
@@ -384,34 +393,34 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def _suggest_look(error: Exception, words: Sequence[str]) -> str:
-    """Return a hint to `rightreasons look`, if it could settle an error about the columns of a file; or "".
+    """Return a sentence that recommends `rightreasons look` after an error about columns; "" otherwise.
 
     Args:
-        error: An error of the user.
-        words: Words of the command line; the file may be any of them.
+        error: An error of the user, whose attribute `option` names the options that caused it.
+        words: Words of the command line. The file may be any of them.
     """
     files = [word for word in words[1:] if Path(word).suffix and Path(word).is_file()]
     look_options = {*_list_flags(["look"])} - {"out"}
     options = [name for name in getattr(error, "option", ()) if _is_role(name, look_options)]
     if words[0] == "look" or not files or not options:
         return ""
-    # The file that the error names comes last.
+    # If there are several files, the one that the message names is sorted to the end.
     files.sort(key=lambda word: Path(word).name in str(error))
     file = files[-1]
     from rightreasons.io.reading import as_table
 
     try:
-        # Its warnings were printed when the command read it.
+        # The command has already printed the warnings about the file.
         with warnings.catch_warnings(action="ignore"):
             as_table(file)
     except USER_ERRORS:
-        # `look` could not show it either.
+        # `look` cannot read the file either.
         return ""
     return f" `rightreasons look {shlex.quote(file)}` shows how the file would be read."
 
 
 def _is_role(option: str, look_options: set[str]) -> bool:
-    """Return whether an option says what a column means, which `look` shows."""
+    """Return whether an option names a column or its meaning, which `look` shows."""
     return option in look_options or option.endswith("_column")
 
 
@@ -426,7 +435,7 @@ def _list_flags(words: Sequence[str]) -> list[str]:
         is_group = hasattr(command, "get_command")
         if not is_group:
             break
-        # An unknown word leaves the group as it is.
+        # An unknown word, such as an option of the group, is skipped.
         command = command.get_command(None, word) or command
     names = []
     for parameter in command.params:
@@ -437,11 +446,12 @@ def _list_flags(words: Sequence[str]) -> list[str]:
 
 
 def with_flags(sentence: str, names: Iterable[str], prefix: str = "") -> str:
-    """Write the options in a sentence as flags of a command.
+    """Replace the names of options in a sentence by the flags of a command.
 
     Args:
-        sentence: A sentence in which options are written as in Python: `label_column`, or label_column=.
-        names: Names of the options.
+        sentence: A sentence with options as in Python: `label_column` in backticks, or
+            label_column= before a value.
+        names: Names of the options to replace.
         prefix: Beginning of the flags, such as "difficulty-".
 
     Example:
@@ -450,8 +460,8 @@ def with_flags(sentence: str, names: Iterable[str], prefix: str = "") -> str:
     """
     for name in names:
         flag = f"--{prefix}{name.replace('_', '-')}"
-        # `NAME`, and NAME= without a value at the end of a clause.
+        # `NAME`, or NAME= at the end of a clause, becomes --NAME.
         sentence = re.sub(rf"`{name}`|\b(?<!-){name}=(?=[ .,;]|$)", flag, sentence)
-        # NAME=value.
+        # NAME=value becomes --NAME=value.
         sentence = re.sub(rf"\b(?<!-){name}=", f"{flag}=", sentence)
     return sentence

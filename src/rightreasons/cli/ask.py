@@ -26,6 +26,7 @@ from rightreasons.cli.declared import (
 )
 from rightreasons.cli.show import show_arms, show_audit, show_labels, show_plan, show_section
 from rightreasons.core.options import Options, parse_names
+from rightreasons.core.sentences import join_parts
 from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
@@ -68,7 +69,7 @@ def audit(
         str | None,
         typer.Option(
             help=f"Comma-separated questions: {', '.join(QUESTIONS)}; by default all that apply except "
-            f"{', '.join(name for name, question in QUESTIONS.items() if not question.is_default)}.",
+            f"{join_parts([name for name in QUESTIONS if not QUESTIONS[name].is_default])}.",
         ),
     ] = None,
     out: Out = Path("report"),
@@ -89,18 +90,18 @@ def audit(
 def select_options(
     options: Mapping[str, Options], names: Sequence[str] | None
 ) -> dict[str, Options]:
-    """Return the options of the questions that are asked.
+    """Return the options of the questions that are asked, and of any other with changed options.
 
     Args:
         options: Question -> its options.
-        names: Questions that were typed; None for those that are asked by default.
+        names: Questions that the user named; None for the default questions.
     """
     selection = {}
     for question, group in options.items():
         is_asked = QUESTIONS[question].is_default
         if names is not None:
             is_asked = question in names
-        # The audit refuses what was typed about a question that it is not asked.
+        # Options of a question that is not asked are passed on, too: the audit reports this mistake.
         if is_asked or group.get_changes():
             selection[question] = group
     return selection
@@ -109,13 +110,14 @@ def select_options(
 def question_command(
     question: str, *, stored: bool = False, has_record: bool = False, **implied: Any
 ) -> None:
-    """Register the command that asks one question of a model, and writes the report.
+    """Register the command that audits a model with one question, and writes the report.
 
     Args:
-        question: The question: a name of `report.questions.QUESTIONS`.
-        stored: Whether it can be asked of a file of predictions in the place of a model.
-        has_record: Whether it records what it tested, so that a later audit can test it again.
-        **implied: Settings of the audit that the question implies, where the command line leaves them open.
+        question: A name of `report.questions.QUESTIONS`, which is also that of the command.
+        stored: Whether the question can be answered from a file of predictions instead of a model.
+        has_record: Whether the question records what it tested, so that a later audit can test it
+            again (`--after`).
+        **implied: Default values of settings for this question, such as `task="multiple_choice"`.
     """
 
     def command(
@@ -126,7 +128,7 @@ def question_command(
         **declared: Options,
     ) -> None:
         options = {question: declared.pop("options")}
-        # What is declared comes after what is implied, and overrides it.
+        # Later groups override earlier ones: typed options override the implied values.
         groups = {"implied": AuditOptions(**implied), **declared}
         run_audit((model, dataset), out, [question], groups, options, open_page=open_page)
 
@@ -153,23 +155,25 @@ def run_audit(
     *,
     open_page: bool = False,
 ) -> None:
-    """Audit, and print what was found: of one label, or of each of several labels that an item may have.
+    """Run an audit, and print its verdicts.
 
-    With --traceback, an error inside a question ends the audit where it arose.
+    If the items have several labels each, or if the option `by` names a column, there is an audit of
+    each label or of each value. With --traceback, an error inside a question ends the audit.
 
     Args:
-        arguments: The model and the data, or the file of predictions, as they were typed.
+        arguments: The model and the data, as typed; None if one is missing. A file of predictions
+            may be typed instead of the model.
         out: The folder of the report.
         questions: The questions; None for all that apply.
-        declared: The settings of the audit.
+        declared: Groups of options of the audit as a whole, by any name.
         options: Question -> its options.
-        open_page: Whether the report is opened in a browser.
+        open_page: Whether to open the report in a browser.
     """
     settings = dict[str, Any]()
     for group in declared.values():
         settings |= group.get_changes()
     tell_subject(arguments, settings)
-    # These imports take seconds on a busy machine, after something is printed.
+    # These imports take seconds, and come after the first printed line.
     from rightreasons.report.arms import audit_arms
     from rightreasons.report.labels import audit_labels
     from rightreasons.report.runner import audit
@@ -178,12 +182,12 @@ def run_audit(
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
     settings["raise_errors"] = wants_traceback.get()
     with warnings.catch_warnings():
-        # What failed is printed in the place of its answer.
+        # The warning about a failed question is not needed: its error is printed with the verdicts.
         warnings.filterwarnings("ignore", message="The question '")
         if is_about_labels(dataset, settings):
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
-        # An audit of several arms ends in one page that compares them.
+        # `by` names a column, such as that of the seed, for each value of which there is an audit.
         if settings.get("by") is not None:
             show_arms(audit_arms(model, dataset, **settings), open_page=open_page)
             return
@@ -194,10 +198,10 @@ def run_audit(
 def tell_subject(arguments: tuple[str | None, str | None], settings: Mapping[str, Any]) -> None:
     """Print which model is audited, before anything slow is imported or opened.
 
-    Stored predictions are read within a second or two.
+    Nothing is printed for stored predictions, which are read within a second or two.
 
     Args:
-        arguments: The model and the data, or the file of predictions, as they were typed.
+        arguments: The model and the data, as typed; None if one is missing.
         settings: The settings of the audit, by name.
     """
     model, dataset = arguments
@@ -219,7 +223,7 @@ def is_about_labels(dataset: str | None, settings: Mapping[str, Any]) -> bool:
         return False
     if len(targets) > 1 or targets == [ALL]:
         return True
-    # Of stored predictions, a single label is selected in the same way as several.
+    # With stored predictions, a single target is handled in the same way as several ones.
     if dataset is None or "predictions" in settings:
         return True
     return has_several_labels(dataset, settings)
@@ -275,7 +279,7 @@ def behavior(
         )
     if names:
         tell(f"Testing {names[0]} on {suite} …")
-    # These imports take seconds on a busy machine, after something is printed.
+    # These imports take seconds, and come after the first printed line.
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.report.behavior_page import RATES
     from rightreasons.report.schema import prepare_page_folder
@@ -283,7 +287,7 @@ def behavior(
     prepare_page_folder(out, RATES, "predictions")
     settings = declared["settings"]
     max_cases = declared["options"].max_cases
-    # The corrections are printed first: they change what the pass rates are about.
+    # Corrections of the suite are printed before the pass rates, which depend on them.
     opened = open_suite(
         suite,
         data_dir=settings.data_dir,
@@ -304,7 +308,7 @@ def behavior(
         return
     answers = measure_suite(scorer, opened, settings, out)
     learning = None
-    # A language model cannot be trained here.
+    # The page advises to train the model on the suite, which is not possible for a language model.
     if answers.prompt is None:
         used = {"data_dir": settings.data_dir, "known_issues": settings.known_issues}
         learning = LearningSource(names[0], suite, settings={**used, "max_cases": max_cases})
@@ -312,27 +316,26 @@ def behavior(
 
 
 def score_predictions(predictions: Path, suite: Suite, declared: Mapping[str, Any]) -> SuiteAnswers:
-    """Score stored predictions on a suite: return which cases they pass.
+    """Return which cases of a suite stored predictions pass.
 
     Args:
-        predictions: Table of predictions, whose name stands for that of the model.
+        predictions: Table of predictions. The name of the file is used as that of the model.
         suite: The suite.
-        declared: Groups of options of the command: "stored" and "settings".
+        declared: Groups of options of the command: "stored" with the columns, and "settings".
     """
     from rightreasons.behavior.measure import read_suite_answers, score_stored
 
     stored = read_suite_answers(predictions, suite, options=declared["stored"])
-    # Of a file, nothing else says which model it is of.
     return score_stored(predictions.stem, suite, stored, resampling=declared["settings"].resampling)
 
 
 def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out: Path) -> Any:
-    """Return the scorer of a model whose kind suits a suite.
+    """Open a model as a classifier, a question-answering model, or a language model for a suite.
 
     Args:
         model: Folder, hub id, or address of a server.
-        suite: The suite, whose labels decide what kind of model can answer it.
-        declared: The groups of options of the command.
+        suite: The suite, which needs a question-answering model if its answers are spans of text.
+        declared: Groups of options of the command: "settings", "prompt" and "server".
         out: Folder of the report, in which the replies of a language model are stored.
     """
     from rightreasons.audited.opening import is_prompted
@@ -340,7 +343,7 @@ def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out:
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.scorers import open_engine
 
-    # A model behind a server needs no torch, so that local models are imported late.
+    # The loaders of local models import torch, which a model on a server does not need.
     if is_reading(suite):
         from rightreasons.models.loading import load_question_answering
 
@@ -350,7 +353,7 @@ def open_suite_model(model: str, suite: Suite, declared: Mapping[str, Any], out:
 
         return load_classifier(model)
     settings = declared["settings"]
-    # A plan asks nothing, and leaves no file.
+    # A plan only counts the requests, and writes no files.
     replies = None if settings.plan else out / "predictions"
     engine = open_engine(model, declared["prompt"], declared["server"], out=replies)
     return Prompted(declared["prompt"], engine, label_words(suite), seed=settings.seed)
@@ -369,7 +372,7 @@ def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOption
     from rightreasons.models.prompted import find_prompted
     from rightreasons.report.plan import plan_command
 
-    # The intervals of a plan are not read, so that few resamples are enough.
+    # A plan discards the figures, so that two bootstrap resamples are enough for their intervals.
     measure = functools.partial(
         measure_behavior,
         suite=suite,
@@ -380,12 +383,12 @@ def show_suite_plan(model: str, scorer: Any, suite: Suite, settings: AuditOption
 
 
 def measure_suite(scorer: Any, suite: Suite, settings: AuditOptions, out: Path) -> SuiteAnswers:
-    """Ask a model every example of a suite, and return which cases it passes.
+    """Run a model on all examples of a suite, and return which cases it passes.
 
     Args:
         scorer: The scorer of the model.
-        suite: The suite; one of reading is answered by spans of its contexts.
-        settings: Settings of the command.
+        suite: The suite. A suite of reading comprehension is answered by spans of its contexts.
+        settings: Settings of the command, such as the batch size.
         out: Folder of the report, in which the predictions are stored.
     """
     from rightreasons.behavior.measure import is_reading, measure_behavior, measure_reading
@@ -410,16 +413,16 @@ def show_behavior(
     """Write the report on a suite, and print its section.
 
     Args:
-        answers: Which cases are passed.
+        answers: Which cases the model passes.
         out: Folder of the report.
-        settings: Settings of the command.
-        learning: What trains the model on the suite; None if it cannot be trained here, or is unknown.
+        settings: Settings of the command, such as the level of the intervals.
+        learning: Source of a training on the suite, for the advice of the page; None for no advice.
     """
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.json_files import read_json
     from rightreasons.report.behavior_page import RATES, write_behavior_report
 
-    # From Python, no command was typed.
+    # The page shows the typed command, unless the function was called from Python.
     typed = ""
     if sys.argv[1:2] == [BEHAVIOR.name]:
         typed = shlex.join(["rightreasons", *sys.argv[1:]])
@@ -436,10 +439,10 @@ def show_behavior(
 
 
 def describe_program() -> str:
-    """Return the words by which a shell finds this program."""
+    """Return the command that starts this program in a shell."""
     if shutil.which("rightreasons"):
         return "rightreasons"
-    # As after `make audit`, whose environment is not on the path.
+    # The environment of the program may not be on the path, as after `make audit`.
     return f"{shlex.quote(os.path.relpath(sys.executable))} -m rightreasons"
 
 
@@ -495,7 +498,7 @@ def reasons(
     from rightreasons.audited.recorded_logs import open_recorded_log
 
     options = declared.pop("options")
-    # A log in which a harness asked this question stands for the model and its data.
+    # A log in which a harness asked this question replaces the model and the data.
     if dataset is not None or model is None or open_recorded_log(model) is not None:
         name = get_question_name(ReasonsOptions)
         run_audit((model, dataset), out, [name], declared, {name: options}, open_page=open_page)
@@ -504,12 +507,13 @@ def reasons(
 
 
 def show_traces(file: str, options: ReasonsOptions, settings: AuditOptions) -> None:
-    """Measure a file of answers in the arms plain, neutral and hint, and print the section.
+    """Measure a file of answers, and print whether explanations mention the hints that changed them.
 
     Args:
-        file: Table of the answers with their explanations.
+        file: Table of the answers with their explanations: plain, after a neutral sentence, and
+            after a hint.
         options: Options of the question, which may name a judge of the explanations.
-        settings: Settings of the command.
+        settings: Settings of the command, such as the level of the intervals.
     """
     from rightreasons.io.arrow_tables import only_part
     from rightreasons.io.reading import as_table
@@ -523,7 +527,7 @@ def show_traces(file: str, options: ReasonsOptions, settings: AuditOptions) -> N
         from rightreasons.models.judges import open_judge
         from rightreasons.models.replies.repair import SecondReader
 
-        # A log cannot be asked again: the judge reads what its texts chose.
+        # The judge, another model, reads the answers that cannot be read otherwise.
         engine = open_judge(options.judge, options.judge_model)
         judge = SecondReader(engine, seed=settings.seed)
     traces = read_traces(rows, file, judge=judge)

@@ -1,6 +1,6 @@
 """The commands there are, from `commands.json`, and the groups that find them.
 
-`commands.json` gives each command a heading of the help, the module of this folder that holds it,
+`commands.json` gives each command a heading of the help, the module of this folder that defines it,
 one line, examples, and the options that its help shows. A module has `COMMANDS`, an app of
 `command_line()` for each command or group. `LazyGroup` imports a module when a command of it is
 typed, so the help and an error in a name import none.
@@ -64,7 +64,7 @@ class CommandGroup(typer.core.TyperGroup):
         known_commands = self.list_commands(ctx)
         is_flag = not args or args[0].startswith("-")
         if not is_flag and args[0].replace("_", "-") not in known_commands:
-            # Whoever types `plan` may mean `learn plan`, which is a command of a group.
+            # The word may be a command of a group, such as `plan` of `learn`.
             nested_commands = _list_nested_commands(args[0])
             raise make_unknown_name_error("command", args[0], nested_commands or known_commands)
         return super().resolve_command(ctx, args)
@@ -91,8 +91,13 @@ class LazyGroup(CommandGroup):
         return load_command(name) if name in ABOUT else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands under their headings; called by click for the help."""
-        # All sections are aligned by the longest name of any.
+        """Write the commands under their headings; called by click for the help.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which writes sections of (name, help) pairs.
+        """
+        # All names are padded to the same width, so that the sections are aligned with each other.
         width = max(map(len, ABOUT))
         for heading, commands in COMMANDS.items():
             lines = []
@@ -107,16 +112,21 @@ class GroupedCommand(typer.core.TyperCommand):
     """Command whose help shows a few of its options under headings.
 
     Attributes:
-        groups: Heading -> names of its options, separated by spaces. If {}, the help shows the
+        groups: Heading -> names of its options, separated by spaces. If empty, the help shows the
             first `MAX_SHOWN_OPTIONS` options.
     """
 
     groups: Mapping[str, str] = {}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options by heading, then the help options; called by click."""
+        """Write the arguments, then the options by heading, then the help options; called by click.
+
+        Args:
+            ctx: Context of click.
+            formatter: Formatter of click, which writes sections of (name, help) pairs.
+        """
         sections: dict[str, list[Any]] = {"Arguments": []}
-        # Name of an option -> the option, until it is in a section.
+        # Name -> option, for the options that are not yet in a section.
         remaining: dict[str, Any] = {}
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
@@ -127,7 +137,7 @@ class GroupedCommand(typer.core.TyperCommand):
         for heading, names in self.groups.items():
             sections[heading] = []
             for name in names.split():
-                # A heading may name options that this form of the command lacks.
+                # A heading may name options that only another command has.
                 if name in remaining:
                     option: Any = remaining.pop(name)
                     sections[heading].append(option.get_help_record(ctx))
@@ -139,7 +149,7 @@ class GroupedCommand(typer.core.TyperCommand):
 
         sections["Help"] = [("-h, --help", "Show this message and exit.")]
         if remaining:
-            text = f"Show {len(remaining)} more options, which can be typed too."
+            text = f"Show all options ({len(remaining)} more)."
             sections["Help"].append((HELP_ALL, text))
         for heading, lines in sections.items():
             if lines:
@@ -147,16 +157,16 @@ class GroupedCommand(typer.core.TyperCommand):
                     formatter.write_dl(lines)
 
     def _count_ungrouped(self, n_options: int) -> int:
-        """Return how many of the options that no heading names are in the help.
+        """Return how many options without a heading the help shows.
 
         Args:
-            n_options: Number of these options.
+            n_options: Number of options without a heading.
         """
         if shows_all_options.get():
             return n_options
         if self.groups:
             return 0
-        # The two options of the help itself count too.
+        # `--help` and `--help-all` count as shown options, too.
         return MAX_SHOWN_OPTIONS - 2
 
 
@@ -165,8 +175,8 @@ def command_line(group: type[CommandGroup] = CommandGroup, name: str | None = No
 
     Args:
         group: Class of the group.
-        name: Name of the program, for the app of all commands, which can install the completion of a
-            shell; None for a part of it.
+        name: Name of the program, for the app of all commands; it offers shell completion. None for
+            a single command or a group.
     """
     return typer.Typer(
         cls=group,
@@ -211,20 +221,20 @@ def load_command(name: str) -> Any:
 
 
 def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
-    """End the help of a command, and of each command of a group, with its examples.
+    """Append examples to the help of a command, and of each command of a group.
 
     Args:
-        command: A command of click, which is changed.
-        words: What is typed for the command, such as "rightreasons data".
+        command: A command of click, which is modified.
+        words: Beginning of the command line, such as "rightreasons data".
         examples: Command lines, which begin with these words.
     """
     if examples:
-        # \b keeps click from wrapping the paragraph.
+        # A line "\b" keeps click from wrapping the paragraph.
         lines = ["\b", "Examples:"]
         for line in examples:
             lines.append(f"  {line}")
         command.epilog = "\n".join(lines)
-    # A command that is no group has no further commands.
+    # Only a group has the attribute `commands`.
     for name, subcommand in getattr(command, "commands", {}).items():
         start = f"{words} {name}"
         subcommand_examples = [line for line in examples if line.startswith(start)]
@@ -232,9 +242,9 @@ def _add_examples(command: Any, words: str, examples: Sequence[str]) -> None:
 
 
 def _list_nested_commands(name: str) -> list[str]:
-    """Return the commands of groups that have a name, such as ["learn plan"] for "plan", sorted.
+    """Return the sorted commands of groups with a certain name, such as ["learn plan"] for "plan".
 
-    The modules of the groups are not imported for this: their commands are known from the examples.
+    They are found in the examples of `commands.json`, so that no module of a group is imported.
     """
     matches = set()
     for entry in ABOUT.values():

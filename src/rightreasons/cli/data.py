@@ -50,7 +50,7 @@ def list_issues(
     from rightreasons.datasets.builder import get_builder_class
     from rightreasons.datasets.issues.table import get_table
 
-    # This refuses a name that no data set has; a data set may have no issues.
+    # An unknown name raises an error here. A known data set may have no issues.
     get_builder_class(dataset)
     issues = get_table(dataset)
     hand_over([issue.model_dump(mode="json", by_alias=True) for issue in issues])
@@ -59,7 +59,7 @@ def list_issues(
         size = ""
         if issue.count is not None:
             size = f"{issue.count:,} of {issue.n_items:,}"
-        # Weak evidence corrects nothing until a person turns it on.
+        # An issue with weak evidence is not corrected unless the user asks for it.
         effect = f"{issue.evidence}, off"
         if issue.is_active:
             effect = issue.action

@@ -25,29 +25,32 @@ def open_items(
     train_first: bool = False,
     **options: Any,
 ) -> tuple[datasets.Dataset, str]:
-    """Open a multiple-choice data set and take the labeled items of one split.
+    """Open a multiple-choice data set, and return the labeled items of one split.
 
     Args:
-        dataset: What the user named.
-        source: Where it is, and what its columns mean.
-        split: A split. If None, the first of test, validation and dev with a labeled item, or else
-            of the other splits.
-        train_first: Whether train comes before these.
-        **options: Further options of `open_multiple_choice`.
+        dataset: Name, hub id or path of the data set.
+        source: Names of its columns, and other options that open it.
+        split: Name of the split. If None, the first of test, validation and dev with labeled items,
+            or else any other one.
+        train_first: Whether the split train is preferred to test, validation and dev.
+        **options: Further options of `open_multiple_choice`, such as `limit`.
 
     Returns:
         The items that have a label, and the name of the split.
+
+    Raises:
+        OptionError: If no item has a label.
     """
     from rightreasons.io.samples import TEST_SPLITS, choose_split, select_labeled_items
     from rightreasons.io.tables import open_splits
 
     splits = open_splits(dataset, **source.source("multiple_choice"), **options)
-    # Cues are what a model may learn in training; people rate test items.
+    # A command on cues prefers the training split, from which a model may learn them.
     preferred: tuple[str, ...] = TEST_SPLITS
     if train_first:
         preferred = ("train", *TEST_SPLITS)
     name = choose_split(splits, split, source_name=dataset, preferred=preferred, takes_any=True)
-    # Items without a label can be neither right nor wrong.
+    # Without a label, it is unknown which choice is correct.
     items = select_labeled_items(splits[name])
     if len(items) == 0:
         raise OptionError(

@@ -42,7 +42,7 @@ def debias(
     result = run_debias(model, dataset, out=out, **settings)
     answer = DEBIAS.answer(result, declared["settings"].confidence_level)
     hand_over(answer)
-    # The verdict first: whether the correction is recommended.
+    # The verdict, whether the correction is recommended, is printed before the tables.
     show_answer(DEBIAS.title, answer.verdict)
     for part in answer.parts:
         for table in part.tables:

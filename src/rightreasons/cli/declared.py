@@ -50,9 +50,12 @@ def declared_command(
     Args:
         app: App to which the command is added.
         name: Name of the command.
-        declared: Argument of the function -> the class of its value, or the class and the names of
-            its options that the command has. Options of `UNPREFIXED` arguments have no prefix;
-            those of "difficulty" become `--difficulty-items` and so on.
+        declared: Argument of the function -> the class of its options, or (class, names of its
+            options that the command has). The flags of an argument begin with its name, such as
+            `--difficulty-items`, except for arguments in `UNPREFIXED`.
+
+    Returns:
+        A decorator, which returns the function itself, so that Python code can call it.
     """
     # Argument -> its class of options, and the names of the options that the command has.
     classes: dict[str, tuple[type[Options], Sequence[str]]] = {}
@@ -63,10 +66,12 @@ def declared_command(
             classes[argument] = (declaration, declaration.list_names())
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
+        """Add a function as a command to the app, and return the function itself."""
+
         def run(**values: Any) -> None:
-            """Call the function with the options that the flags make up."""
+            """Call the function with instances of the classes, made from the values of the flags."""
             for argument, (options_class, names) in classes.items():
-                # The flags of an argument are called as in `_make_parameters`.
+                # `_make_parameters` calls the parameter of a flag ARGUMENT_NAME.
                 option_values = {name: values.pop(f"{argument}_{name}") for name in names}
                 values[argument] = _make_options(options_class, option_values, _prefix(argument))
             function(**values)
@@ -82,7 +87,6 @@ def declared_command(
         groups = ABOUT.get(name, {}).get("shown", {})
         command_class = type("Declared", (GroupedCommand,), {"groups": groups})
         app.command(name, cls=command_class, no_args_is_help=True)(run)
-        # The function itself stays as it was, so that Python code can call it.
         return function
 
     return register
@@ -91,15 +95,17 @@ def declared_command(
 def _list_direct_parameters(
     function: Callable[..., None], declared: Mapping[str, Declared]
 ) -> list[inspect.Parameter]:
-    """Return the parameters of a function that typer reads directly, as keyword arguments.
+    """Return the parameters of a function that are not declared by a class of options.
+
+    typer makes a flag of each of them. They become keyword arguments.
 
     Args:
         function: Function of a command.
-        declared: Arguments whose options are declared by a class; they are left out.
+        declared: Argument -> its class of options, for the arguments that are excluded.
     """
     parameters = []
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        # `**declared` takes the declared options, and is no flag.
+        # `**declared` receives the declared options, and does not become a flag.
         if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     return parameters
@@ -108,28 +114,32 @@ def _list_direct_parameters(
 def _make_parameters(
     options_class: type[Options], names: Sequence[str], argument: str
 ) -> list[inspect.Parameter]:
-    """Return options of a class as parameters of a function that typer reads.
+    """Return options of a class as parameters of a function, from which typer makes flags.
 
     Args:
         options_class: Class that declares the options.
         names: Names of the options that become parameters.
-        argument: Argument of the command to which they belong: the parameters are called ARGUMENT_NAME.
+        argument: Argument of the command to which the options belong. The parameters are called
+            ARGUMENT_NAME.
     """
     hints = typing.get_type_hints(options_class)
-    # The first sentence of the class is the heading of its options in the help.
+    # The heading of the options in the help is the first line of the docstring of their class.
     heading = re.split(r"\n|;", options_class.__doc__ or "")[0].rstrip(".")
+    # A colon follows the heading.
+    if heading.endswith("?"):
+        heading = f"Question “{heading}”"
     parameters = []
     for name in names:
         field: Any = options_class.model_fields[name]
         kind = hints[name]
         default = field.default
         if _find_element_type(kind) is not None:
-            # typer has no tuples of any length: they are typed as comma-separated names.
+            # typer does not support tuples of any length, so that the flag is a string with commas.
             default = ",".join(map(str, default or ())) or None
             kind = str if default else str | None
         flag = f"--{_prefix(argument)}{name.replace('_', '-')}"
         if kind is bool:
-            # A switch can be turned off too, as its default may be on.
+            # A Boolean option needs a flag that turns it off, because its default may be on.
             flag = f"{flag}/--no-{flag.removeprefix('--')}"
         info = typer.Option(flag, help=field.description, rich_help_panel=heading)
         annotation: Any = Annotated[kind, info]
@@ -156,7 +166,7 @@ def _make_options(options_class: type[Options], values: Mapping[str, Any], prefi
 
     Args:
         options_class: The class.
-        values: Name of an option -> what was typed, or the default.
+        values: Name of an option -> its typed value, or the default.
         prefix: Beginning of the flags, such as "difficulty-", for error messages.
 
     Raises:
@@ -170,29 +180,31 @@ def _make_options(options_class: type[Options], values: Mapping[str, Any], prefi
             parsed[name] = _parse_value(hints[name], value, name, is_escaped=is_escaped)
         return options_class(**parsed)
     except (OptionError, OptionTypeError) as error:
-        # The class calls an option by its name in Python.
+        # The message of the class contains the names of options in Python, such as `ks`.
         message = with_flags(str(error), error.option, prefix)
         raise type(error)(message, option=error.option) from error
 
 
 def _parse_value(kind: Any, value: Any, name: str, *, is_escaped: bool = False) -> Any:
-    """Convert the value of a flag: comma-separated names become a tuple, other values stay as they are.
+    """Return the value of a flag as the type of its option.
+
+    For an option that is a tuple, comma-separated names become a tuple. Any other value is returned
+    unchanged.
 
     Args:
-        kind: Type of the option.
-        value: What was typed, or the default; None if a tuple was not typed.
-        name: Name of the option in error messages.
-        is_escaped: Whether line breaks are written as escapes.
+        kind: Type of the option, such as `tuple[int, ...] | None`.
+        value: The typed value, or the default; None for a tuple that was not typed.
+        name: Name of the option, for error messages.
+        is_escaped: Whether line breaks in the names are written as escapes.
 
     Raises:
-        OptionError: If a tuple of names is empty, or of numbers has something else, or a text has
-            an unknown escape.
+        OptionError: If there is no name, a number is invalid, or an escape is unknown.
     """
     element_type = _find_element_type(kind)
     if element_type is None:
         return value
     if value is None:
-        # An option that is a tuple is empty then; one that is `tuple | None` is None.
+        # Without a value, an option of the type `tuple` is empty, and one of `tuple | None` is None.
         return () if get_origin(kind) is tuple else None
     elements = parse_names(value) or []
     is_valid = bool(elements)

@@ -30,7 +30,7 @@ LM_EVAL = "lm-eval"
 LIGHTEVAL = "lighteval"
 
 BENCHMARK = "benchmark"
-"""A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
+"""A data set with the `eval.yaml` of the Hub's benchmarks, instead of a task of a harness."""
 
 REQUEST_FILE = "items.jsonl"
 """The file of the requests of a task, one JSON object per line."""
@@ -43,7 +43,7 @@ QUESTION_ABOUT_TEXT = "Which label fits this text?"
 
 
 class ExportOptions(Options):
-    """What is written, and for whom."""
+    """Contents and target of the export."""
 
     to: str = option(
         "lm-eval",
@@ -108,18 +108,15 @@ def export(
 
 
 def _check_export(options: ExportOptions, prompt: Wording) -> None:
-    """Check that an export uses what was typed about its questions.
+    """Raise an OptionError if an option would have no effect on an export.
 
     Args:
-        options: What is written, and for whom.
-        prompt: How items are put into words.
-
-    Raises:
-        OptionError: If an option would be ignored.
+        options: Options of the export: its format (`to`), its questions and its items.
+        prompt: Options of the prompts, which have an effect with `reasons` only.
     """
     typed = {**options.get_changes(), **prompt.get_changes()}
     wording = ("hints", *Wording.list_names())
-    # A benchmark of the Hub is data: whoever runs it decides how it is asked.
+    # A benchmark of the Hub consists of items. The user who runs it decides about the prompts.
     if options.to == BENCHMARK:
         for name in typed:
             if name not in _ITEM_OPTIONS:
@@ -127,7 +124,7 @@ def _check_export(options: ExportOptions, prompt: Wording) -> None:
                     f"Expected no `{name}` with a benchmark, which contains only items.",
                     option=name,
                 )
-    # A document of lighteval has one request per choice, and nothing follows its answer.
+    # lighteval sends one request per choice of an item, and no further request after an answer.
     if options.to == LIGHTEVAL and (options.reasons or options.questions):
         raise OptionError(
             "Expected no `reasons` or `questions` in a task of lighteval, which contains only "
@@ -140,7 +137,7 @@ def _check_export(options: ExportOptions, prompt: Wording) -> None:
             "To export both as one task, add reasons to `questions`.",
             option=("reasons", "questions"),
         )
-    # The probes have the prompt of the task, and `questions` the prompts of an audit.
+    # Other exports use the prompts of the task or those of an audit, which have no options here.
     for name in wording:
         if name in typed and not options.reasons:
             raise OptionError(
@@ -157,14 +154,16 @@ def export_probed(
     *,
     to: str = LM_EVAL,
 ) -> None:
-    """Write tasks of a harness that ask the probes or some questions, one per dataset.
+    """Write a task of a harness for each dataset, and print the files.
+
+    A task asks the probes, which are changed versions of the items, or some questions of an audit.
 
     Args:
         dataset: Names or files, separated by commas.
         settings: The columns, the split, the limit and the seed.
-        out: The folder.
-        questions: The questions; () for the probes by the prompt of the task.
-        to: The harness.
+        out: The folder of the tasks.
+        questions: The questions; empty for the probes with the prompt of the task.
+        to: The harness, "lm-eval" or "lighteval".
     """
     from rightreasons.cli.probed_tasks import (
         list_probed_items,
@@ -173,11 +172,11 @@ def export_probed(
     )
 
     if Path(dataset).exists():
-        # The name of a file may have commas.
+        # The name of a single file may contain commas.
         names = [dataset]
     else:
         names = [name.strip() for name in dataset.split(",") if name.strip()]
-    # Name -> the items of a data set, or a task of the harness.
+    # A name is that of a data set, whose rows are stored, or of a task of the harness.
     rows_by_name: dict[str, Any] = {}
     for name in names:
         task = None
@@ -189,7 +188,7 @@ def export_probed(
     else:
         files = write_probed_tasks(rows_by_name, out, questions)
 
-    # One file per data set, in the same order.
+    # `files` has one file per data set, in the same order.
     for file, (name, rows) in zip(files, rows_by_name.items(), strict=True):
         content = f"the items of the task {name}"
         if isinstance(rows, list):
@@ -202,16 +201,16 @@ def find_task(name: str, settings: AuditOptions) -> RegisteredTask | None:
     """Return the task of lm-evaluation-harness with a name; None for the name of a dataset or a file.
 
     Args:
-        name: What the user named.
+        name: Name of a task, such as "arc_easy", or name or path of a dataset.
         settings: Settings of the export.
 
     Raises:
-        OptionError: If a limit or a split was typed, which the harness selects itself.
+        OptionError: If a limit or a split was typed for a task, whose items the harness selects.
     """
     from rightreasons.datasets.builder import available_datasets
     from rightreasons.integrations.registered_tasks import find_registered_task
 
-    # A slash is part of a hub id.
+    # A name with a slash is a hub id.
     if name in available_datasets() or Path(name).exists() or "/" in name:
         return None
     task = find_registered_task(name)
@@ -228,12 +227,15 @@ def find_task(name: str, settings: AuditOptions) -> RegisteredTask | None:
 
 
 def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
-    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
+    """Write items as a benchmark of the Hub, a data set with `eval.yaml`, and print how to run it.
+
+    Each split is a task of the benchmark: the selected one, and those that are made from it, such as
+    "test_flipped" from "test".
 
     Args:
-        dataset: What the user named.
+        dataset: Name, hub id or path of the data.
         settings: The columns, the split, the limit and the seed.
-        out: The folder.
+        out: The folder of the benchmark.
     """
     from rightreasons.audited.splits import limit_rows
     from rightreasons.audited.task_data import open_task_data
@@ -243,7 +245,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
 
     kind, splits = open_task_data(dataset, settings, require_labels=True)
     original = choose_split(splits, settings.split, source_name=dataset)
-    # Task of the benchmark -> its items.
+    # Name of a task of the benchmark -> its items.
     tasks: dict[str, list[dict[str, Any]]] = {}
     for split in _list_benchmark_splits(splits, original, settings):
         items = limit_rows(splits[split], settings, dataset)
@@ -252,7 +254,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
             class_names = items.features["label"].names
         rows = []
         for item in items:
-            # A benchmark has no items without a correct answer.
+            # Items without a label have no correct answer, and are excluded.
             if item["label"] >= 0:
                 rows.append(_make_benchmark_row(item, class_names))
         name = "items" if split == original else re.sub(r"\W+", "_", split)
@@ -275,16 +277,13 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
 def _list_benchmark_splits(
     names: Iterable[str], original: str, settings: AuditOptions
 ) -> list[str]:
-    """Return the splits that a benchmark has.
+    """Return the splits to export: the selected one, and those that are made from it.
 
     Args:
         names: Names of all splits.
-        original: The split of the items.
-        settings: Settings of the export.
-
-    Returns:
-        The split, and those that are made from it, such as "test_flipped" of "test"; only the split itself
-        if the user named it.
+        original: Name of the selected split, such as "test". Splits such as "test_flipped" are made
+            from it.
+        settings: Settings of the export. If they name a split, only this one is exported.
     """
     splits = [original]
     if settings.split is not None:
@@ -299,11 +298,12 @@ def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> 
     """Return an item of a data set as a question with choices.
 
     Args:
-        item: Column -> value of the item: id, label, and prompt and choices or text.
-        class_names: The classes of a text, which are its choices; () for an item with its own choices.
+        item: The item, with "id", "label", and either "prompt" and "choices", or "text".
+        class_names: Names of the classes of a text, which become its choices; empty for an item with
+            choices.
 
     Returns:
-        id, prompt, choices and label, and the columns that link the item to others.
+        "id", "prompt", "choices" and "label", and the columns that link the item to others.
     """
     from rightreasons.io.logs import LINKS
 
@@ -313,7 +313,7 @@ def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> 
             row[name] = item[name]
     if not class_names:
         return {**row, "prompt": item["prompt"], "choices": item["choices"]}
-    # The Hub's benchmarks have nothing but prompts, so that the question follows the text.
+    # A benchmark has no field for a text, so that the prompt consists of the text and a question.
     segments = (item["text"], item.get("text_pair"), QUESTION_ABOUT_TEXT)
     return {
         **row,
@@ -325,23 +325,25 @@ def _make_benchmark_row(item: Mapping[str, Any], class_names: Sequence[str]) -> 
 def export_reasons(
     dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path
 ) -> None:
-    """Write the arms of the question about reasons as a task.
+    """Write the question about reasons as a task of a harness, and print its file.
+
+    The task asks each item in several arms: unchanged, after a neutral sentence, and after hints.
 
     Args:
-        dataset: What the user named.
+        dataset: Name, hub id or path of the data.
         settings: The columns, the split, the limit and the seed.
-        wording: How items are put into words.
+        wording: Options of the prompts.
         options: The harness, and the kinds of hints.
-        out: The folder.
+        out: The folder of the task.
     """
     from rightreasons.audited.task_data import open_items
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.prompts import ArmPrompts
 
-    # A prompt has the fields of a wording, and more that a harness decides itself.
+    # `Prompt` has further options, such as the temperature, which the harness decides.
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.list_names()})
     items, names = open_items(dataset, settings, wording.label_words)
-    # inspect_ai asks a chat in turns, lm-evaluation-harness sends one text.
+    # inspect_ai sends the turns of a conversation, and lm-evaluation-harness a single string.
     prompts = ArmPrompts(
         prompt,
         names,
@@ -358,25 +360,26 @@ def export_reasons(
 
 
 def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str) -> Path:
-    """Write requests as a folder that a harness runs.
+    """Write requests into a folder as a task that a harness can run.
 
     Args:
-        out: The folder; files of an earlier task in it are replaced.
-        name: What the task is called: "rightreasons_" and this, in letters, digits and underscores.
-        rows: Requests of the question about reasons: with `text` for lm-evaluation-harness and `turns` for inspect_ai.
-            Further fields come back in the log.
+        out: The folder. Files of an earlier task in it are replaced.
+        name: Name of the data. "my data" becomes the task "rightreasons_my_data".
+        rows: Requests of the question about reasons, with "text" for lm-evaluation-harness and
+            "turns" for inspect_ai. The harness copies further fields to its log.
         to: "lm-eval" or "inspect".
 
     Returns:
         The file that declares the task.
 
     Raises:
-        ValueError: If the folder holds something else.
+        ValueError: If the folder contains other files.
     """
     from rightreasons.cli.probed_tasks import render_template
     from rightreasons.core.store import check_folder, format_json_lines, write_text
 
-    # Harnesses take names of letters, digits and underscores; a name in another script has none.
+    # Names of tasks consist of Latin letters, digits and underscores. A name in another script
+    # becomes empty, and is replaced by "items".
     letters = re.sub(r"[^0-9A-Za-z]+", "_", name).strip("_").lower()
     task = f"rightreasons_{letters or 'items'}"
     if to == LM_EVAL:
@@ -385,7 +388,6 @@ def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: s
     else:
         declaration = f"{task}.py"
         template = "task_inspect.py.j2"
-    # Anything else in the folder is not ours to replace.
     folder = check_folder(out, own=(REQUEST_FILE, f"{task}.yaml", f"{task}.py", "logs"))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / REQUEST_FILE, format_json_lines(rows))

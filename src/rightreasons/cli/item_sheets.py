@@ -25,7 +25,7 @@ DATA.add_typer(MIRRORS, name="mirror")
 DATA.add_typer(RATINGS, name="ratings")
 
 SAMPLE = ("limit", "seed")
-"""Names of the options that say which items are rated or mirrored."""
+"""Names of the options that select the items to rate or mirror."""
 
 
 @RATINGS.callback()
@@ -46,7 +46,6 @@ def write(
     from rightreasons.cues.rating_sheets import write_rating_sheets
 
     items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
-    # Each rater gets an order of their own, so that no item is always the last.
     files = write_rating_sheets(items, out, n_raters=raters, seed=settings.seed)
     typer.echo(
         f"{dataset}, {split_name}: {pluralize(len(items), 'item')}\nSheets: {', '.join(map(str, files))}"
@@ -84,7 +83,7 @@ def read(
     kappa = figures.kappa.fleiss_kappa
     ends = figures.interval
     interval = figures.kappa.interval
-    # Kappa compares the agreement with that by chance, which is certain here.
+    # Kappa is undefined if all answers are equal, because they would then agree by chance as well.
     agreement = "no kappa, as all answers are the same choice"
     if interval is not None:
         agreement = f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
@@ -100,7 +99,7 @@ SELECTED: Mapping[str, Declared] = {
     "source": SourceOptions,
     "settings": (AuditOptions, SAMPLE),
 }
-"""Options that say which items are mirrored."""
+"""Options that select the items to mirror."""
 
 
 @MIRRORS.callback()
@@ -143,7 +142,7 @@ def write_mirrors(
 
     check_file(out)
     items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
-    # Without a list of Easy items, a classifier of cues finds those that the choices give away.
+    # Without a file of Easy items, a classifier of cues selects the items that it solves.
     if all_items:
         rows = list(range(len(items)))
     elif subsets is not None:
@@ -157,7 +156,7 @@ def write_mirrors(
     typer.echo(
         f"{dataset}, {split_name}: {len(rows):,} of {pluralize(len(items), 'item')} to mirror\nWorksheet: {file}"
     )
-    # The sheet is read with the same items, so that the command needs all that was typed about them.
+    # The printed command has the same options, because the sheet must be read with the same items.
     command = ["rightreasons", "data", "mirror", "read", dataset, str(file)]
     command += [*source.to_flags(), *settings.to_flags()]
     if split is not None:
@@ -186,20 +185,21 @@ def read_mirrors(
     from rightreasons.cues.mirror_sheets import read_mirror_sheet
     from rightreasons.datasets.perturbing.mirroring import mirror_dataset
 
-    # A file that cannot be written is told before people's work is read.
+    # A file that cannot be written is reported before the sheet is read.
     check_file(out)
     items, split_name = open_items(dataset, source, split, limit=settings.limit, seed=settings.seed)
     balanced = mirror_dataset(items, read_mirror_sheet(items, sheet))
     file = write_text(out, format_json_lines(balanced))
 
-    # Each item comes with its mirror.
+    # Half of the balanced items are mirrors.
     n_mirrored = len(balanced) // 2
     hand_over({"items": len(items), "mirrored": n_mirrored, "file": str(file)})
     typer.echo(
         f"{dataset}, {split_name}: {pluralize(n_mirrored, 'item')} with a mirror, {len(items) - n_mirrored:,} left "
         f"out\nBalanced items: {file}"
     )
-    # Cues in mirrored choices are useless by construction: only models can show whether that helps.
+    # Cues do not help with these items by construction. Whether a model learns less from cues has to
+    # be tested by training.
     typer.echo(
         "Next: train on them and on the original items, and compare both on test items that have no mirror: "
         "rightreasons data gaps … --page proof"

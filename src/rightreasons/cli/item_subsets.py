@@ -32,8 +32,8 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
 
     Args:
         items: The items.
-        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it: {"easy": ids, "hard":
-            ids}. None to read the column `easy` of the items.
+        subsets: Path of easy_hard_subsets.json, which `rightreasons data split` writes, with the ids
+            as `{"easy": […], "hard": […]}`. None to read the column "easy" of the items.
 
     Raises:
         OptionError: If there is neither a file nor a column, or the file is about other items.
@@ -59,14 +59,14 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
             "writes them.",
             option="subsets",
         )
-    # Ids are compared as texts: a file may have numbers where the data set has texts.
+    # Ids are compared as strings, because JSON may contain numbers as ids.
     flag_by_id: dict[str, bool] = {}
     for item_id in easy_ids:
         flag_by_id[str(item_id)] = True
     for item_id in hard_ids:
         flag_by_id[str(item_id)] = False
     flags = [flag_by_id.get(str(item_id)) for item_id in items["id"][:]]
-    # The subsets of another data set have other ids.
+    # If no id is known, the file is about another data set.
     if all(flag is None for flag in flags):
         raise OptionError(
             f"Expected ids of the items in {subsets.name}, but found no id of these items.",
@@ -76,7 +76,7 @@ def list_easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool 
 
 
 class GapOptions(Options):
-    """The runs that are compared, and their test."""
+    """Runs to compare, and their test."""
 
     original: tuple[str, ...] | None = option(
         None, "Comma-separated files of predictions, one per run trained on the original items."
@@ -119,21 +119,21 @@ def gaps(
     from rightreasons.cues.gap_change import compare_gaps
     from rightreasons.io.runs import read_runs
 
-    # What is wrong with the options is told before files are read.
+    # A folder that cannot be written is reported before files are read.
     check_page(page)
     items, split_name = open_items(dataset, source, split)
     flags = list_easy_flags(items, None if options.subsets is None else Path(options.subsets))
-    # Items of neither subset are left out.
+    # Items that are in neither subset are excluded.
     rows = [row for row, flag in enumerate(flags) if flag is not None]
     items = items.select(rows)
     ids = items["id"][:]
-    # Predictions of each run are brought into the order of these items.
+    # `read_runs` sorts the predictions of each run by these ids.
     original = read_runs(options.original or (), ids)
     balanced = read_runs(options.balanced or (), ids)
     labels = items["label"][:]
     easy = [flags[row] for row in rows]
     resampling = Resampling(level=settings.confidence_level, seed=settings.seed)
-    # Both kinds of runs answer the same items, so that the gaps are paired.
+    # All runs answer the same items, so that the gaps can be compared in pairs.
     comparison = compare_gaps(
         original,
         balanced,
@@ -174,12 +174,12 @@ def _show_gaps(comparison: GapComparison, title: str) -> None:
         gap = getattr(comparison, name)
         run_gaps = ", ".join(f"{run_gap:+.3f}" for run_gap in getattr(comparison, f"{name}_runs"))
         typer.echo(f"Gap, {name} training set: {gap:+.3f} (runs: {run_gaps})")
-    # Runs are compared if there are several of each.
+    # A p-value over runs needs several runs of each training set.
     p_value = "none for a single run"
     if comparison.p_value is not None:
         p_value = f"{comparison.p_value:.3g}"
     interval = comparison.interval
-    # The first p-value is about these models alone, the second about training again.
+    # The first p-value is about these trained models, and the second about further trainings.
     typer.echo(
         f"Difference: {comparison.difference:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]; p over "
         f"items for these runs: {comparison.item_p_value:.3g}; p over items and runs: {p_value}"
@@ -188,7 +188,7 @@ def _show_gaps(comparison: GapComparison, title: str) -> None:
 
 
 class DividedOptions(Options):
-    """The items that are divided, and those that are trained on."""
+    """Items to divide, and items to train on."""
 
     test_split: str | None = option(None, "Split to divide; by default test or validation.")
     train_split: str | None = option(None, "Split to train on; by default train.")
@@ -222,7 +222,7 @@ def split(
     source_name = f"{dataset} with labels"
     test_name = choose_split(labeled, items.test_split, source_name=source_name, takes_any=True)
     train_name = items.train_split or "train"
-    # A classifier that has seen the items solves them anyway.
+    # A classifier may solve the items on which it was trained by memory.
     if train_name == test_name:
         raise ValueError(
             "Expected different splits to train on and to divide, but both splits are "
@@ -237,7 +237,7 @@ def split(
         progress=True,
         **options.to_dict(),
     )
-    # Ids outlast the order of the rows, which another version of the data may change.
+    # Ids are stored, and not rows, whose order may change in another version of the data.
     subsets: dict[str, list[str]] = {"easy": [], "hard": []}
     for item_id, is_easy in zip(result.ids, result.easy, strict=True):
         subsets["easy" if is_easy else "hard"].append(item_id)
@@ -254,8 +254,8 @@ def _open_labeled_splits(
     """Open the labeled items of each split that has some.
 
     Args:
-        dataset: What the user named.
-        source: Where it is, and what its columns mean.
+        dataset: Name, hub id or path of the data set.
+        source: Names of its columns, and other options that open it.
         items: Options with the maximum number of items per split.
         seed: Seed by which items are selected if there are more.
 
@@ -296,7 +296,8 @@ def _show_subsets(result: EasyHardSplit, title: str, train_name: str) -> None:
         f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {accuracies}); "
         f"guessing {result.chance:.3f}, the most frequent label {result.majority:.3f}."
     )
-    # Some items are solved in every run by luck.
+    # The share of Easy items is printed with that by chance, because guessing solves some items in
+    # every run.
     share = result.n_easy / n_items
     n_easy = pluralize(result.n_easy, "item")
     typer.echo(

@@ -46,7 +46,7 @@ def write(
     from rightreasons.core.store import check_file
     from rightreasons.repairs.label_sheets import write_label_sheet
 
-    # A place that cannot be written is refused before the report is read.
+    # A file that cannot be written is reported before the report is read.
     check_file(out)
     file = write_label_sheet(report, out, seed=seed, n_controls=controls)
     hand_over({"file": str(file)})
@@ -78,12 +78,12 @@ def read(
         write_label_issues,
     )
 
-    # Both places are checked before the sheet is read.
+    # Files that cannot be written are reported before the sheet is read.
     check_file(out)
     check_page(page)
     decisions = read_label_sheet(report, sheet)
     review = measure_review(report, decisions)
-    # Decisions that keep every label are a result too, and leave nothing to write.
+    # The figures are printed before the file is written: without a changed label, there is no file.
     typer.secho(
         f"{review.n_reviewed:,} labels reviewed, of {pluralize(review.n_items, 'item')}; "
         f"{review.n_disputed:,} are disputed",
@@ -107,7 +107,11 @@ def read(
 
 
 def _print_expected_share(report: Path) -> None:
-    """Print how many of the disputed labels the report expects to be incorrect, if it does."""
+    """Print the share of disputed labels that a report expects to be incorrect, if it has this figure.
+
+    Args:
+        report: Folder of the report.
+    """
     from rightreasons.report.figures import audit_figures
     from rightreasons.report.schema import read_audit
 
@@ -120,7 +124,7 @@ def _print_expected_share(report: Path) -> None:
 
 
 def _show_page(review: LabelReview, report: Path, sheet: Path, page: Path) -> None:
-    """Judge reviewed labels by the controls, write the page of before and after, and print the verdict.
+    """Write a page on the accuracy with the given and with the reviewed labels, and print its verdict.
 
     Args:
         review: Figures of the reviewed labels.

@@ -31,7 +31,7 @@ KEYS = {
     "label": "label_column",
     "labels": "label_column",
 }
-"""What is read -> what a data.yaml calls its column."""
+"""Role of a column -> the option of data.yaml that names it."""
 
 PROPOSAL_KEYS = {
     "scores": "score_columns",
@@ -40,7 +40,7 @@ PROPOSAL_KEYS = {
     "choices": "choices_column",
     "label": "label_column",
 }
-"""Roles -> what a data.yaml calls their columns, which is written if no heading says them."""
+"""Role of a column -> the option of data.yaml, for columns that were recognized by their content."""
 
 WIDTH = 100
 MAX_ROWS = 20
@@ -82,13 +82,13 @@ NAMES = tuple(name for _, names in DECLARED.values() for name in names)
 
 
 def _parse_settings(declared: Iterable[Options]) -> dict[str, Any]:
-    """Return the options that were typed, in the form of a data.yaml.
+    """Return the options that the user has set, in the format of data.yaml.
 
     Args:
         declared: The groups of options of the command.
 
     Returns:
-        Name of an option -> its value; several names are a list.
+        Name of an option -> its value. Comma-separated names become a list.
     """
     settings: dict[str, Any] = {}
     for options in declared:
@@ -96,11 +96,11 @@ def _parse_settings(declared: Iterable[Options]) -> dict[str, Any]:
     parse_by_name = {
         "label_names": parse_names,
         "prompt_column": parse_names,
-        # A single column of choices is one column of lists.
+        # A single name means a column of lists, and stays a string.
         "choices_column": parse_name_or_names,
     }
     for name, parse in parse_by_name.items():
-        # Commas in a jinja expression do not separate names.
+        # An expression of Jinja, which begins with "{{", may contain commas.
         if name in settings and "{{" not in settings[name]:
             settings[name] = parse(settings[name])
     return settings
@@ -150,9 +150,10 @@ def look(
     hand_over(resolution)
     _print_resolution(dataset, resolution)
     doubts = []
-    for doubt in (*resolution.doubts, *_describe_model_match(resolution, model)):
+    for doubt in (*resolution.doubts, *_print_model_match(resolution, model)):
         doubts.append(with_flags(doubt, NAMES))
-    # If the data cannot be read in spite of what was typed, that is an error.
+    # Data that cannot be read with the options of the user is an error. Without options, it is only
+    # a finding.
     if not resolution.readable and settings:
         raise ValueError(doubts[0])
     _print_doubts(doubts)
@@ -173,34 +174,42 @@ def look(
 def _write_data_file(
     out: Path, dataset: str, resolution: Resolution, settings: Mapping[str, Any]
 ) -> bool:
-    """Write a data.yaml that says how data is read, and return whether it was written.
+    """Write a file such as data.yaml with the options by which data is read.
 
     Args:
-        out: The file. One about other data is not replaced.
-        dataset: What the user named.
-        resolution: How the data is read. Questions to read have fixed columns, and no file is needed.
-        settings: Options that were typed, which come first.
+        out: The file. An existing one about other data is not replaced.
+        dataset: Name, hub id or path of the data.
+        resolution: How the data is read.
+        settings: Name -> value of the options that the user has set, which override those of
+            `resolution`.
+
+    Returns:
+        Whether the file was written.
 
     Raises:
-        OptionError: If options were typed, but the file is about other data.
+        OptionError: If options are set, but the file is about other data.
     """
     from rightreasons.io.descriptions import read_description, write_description
 
     path = Path(dataset).expanduser()
     is_about_others = False
     if out.exists():
-        is_about_others = Path(str(read_description(out).source)).resolve() != path.resolve()
+        described_path = Path(str(read_description(out).source))
+        is_about_others = described_path.resolve() != path.resolve()
     if is_about_others and settings:
         raise OptionError(
             f"Expected `out` to be new or about {dataset}, but {out} is about other data.",
             option="out",
         )
     if is_about_others:
-        typer.echo(f"Not written: {out} is about other data; --out names another file.")
+        typer.echo(
+            f"Not written: {out} is about other data. To write another file, pass --out FILE."
+        )
         return False
+    # Data for reading comprehension always has the same columns, and needs no file.
     if resolution.kind == "question_answering":
         return False
-    # The description may be in another folder than the data.
+    # A path in the file is relative to the folder of the file.
     location = dataset
     if path.exists():
         location = os.path.relpath(path, out.parent)
@@ -209,9 +218,13 @@ def _write_data_file(
 
 
 def _print_doubts(doubts: Iterable[str]) -> None:
-    """Print sentences about what is doubtful in how the data is read, in yellow."""
+    """Print doubts about how data is read in yellow, each with "Look at:" before it.
+
+    Args:
+        doubts: Sentences, which may contain flags or names of columns with hyphens. These are not
+            divided at the end of a line, so that they can be copied.
+    """
     for doubt in doubts:
-        # A name of a column with a hyphen stays in one line, so that it can be copied.
         text = textwrap.fill(
             f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
         )
@@ -219,29 +232,31 @@ def _print_doubts(doubts: Iterable[str]) -> None:
 
 
 def _describe_data(resolution: Resolution) -> dict[str, Any]:
-    """Return how data is read, in the form of a data.yaml, for a person to change.
+    """Return the options by which data is read, for a data.yaml that the user may change.
 
     Args:
-        resolution: How the data is read.
+        resolution: How the data is read: its task (`kind`), its columns by their roles, and the
+            names of its labels.
 
     Returns:
-        Option -> value: the task, the columns, and the names of the labels.
+        Name of an option -> value, such as `{"task": "classification", "text_column": "review"}`.
     """
     content: dict[str, Any] = {}
     if resolution.kind != "predictions":
         content["task"] = resolution.kind
-    # The format of multiple choice says which columns it has.
+    # The format of multiple-choice data already determines its columns.
     if resolution.kind != "multiple_choice":
         for name, columns in resolution.columns.items():
             if name in KEYS:
                 content[KEYS[name]] = columns[0]
-    # Columns that were recognized by their content are proposals: a person who keeps them confirms them.
+    # Columns that were recognized by their content, and not by their names, are proposals. A user
+    # who keeps them in the file confirms them.
     for role in resolution.roles:
         if role.source == "content" and role.name in PROPOSAL_KEYS:
             content[PROPOSAL_KEYS[role.name]] = _join_columns(role)
     if resolution.comparison:
         content["correct_column"] = resolution.comparison
-    # Labels that are numbers have no names: a person would not know what to change them to.
+    # Numbers are no names, which a user could change.
     are_numbers = all(map(str.isdecimal, resolution.label_names))
     if resolution.kind == "classification" and not are_numbers:
         content["label_names"] = resolution.label_names
@@ -249,19 +264,26 @@ def _describe_data(resolution: Resolution) -> dict[str, Any]:
 
 
 def _join_columns(role: Role) -> str | list[str]:
-    """Return the columns of a role in the form in which the option that names them takes several."""
-    # A list of names of choices is no column of lists.
+    """Return the names of the columns of a role as a value in data.yaml.
+
+    Several names are separated by commas, except those of choices, which are a list: a single name
+    means a column of lists of choices.
+
+    Args:
+        role: A role, such as "scores" or "choices", with its columns.
+    """
     if role.name == "choices" and len(role.columns) > 1:
         return list(role.columns)
     return ",".join(role.columns)
 
 
 def _print_resolution(dataset: str, resolution: Resolution) -> None:
-    """Print how data is read: its kind and splits, its columns, its first items, and its labels.
+    """Print how data is read: its task and splits, its columns, its first items, and its labels.
 
     Args:
-        dataset: What the user named.
-        resolution: How the data is read.
+        dataset: Name, hub id or path of the data.
+        resolution: How the data is read: its task (`kind`), split -> number of items, the first
+            items, and each value of the labels with its class (`mapping`).
     """
     from rightreasons.page.formats import NONE
 
@@ -271,7 +293,7 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
     for number, item in enumerate(resolution.items, start=1):
         cells = ", ".join(f"{name}: {_shorten(value)}" for name, value in item.items())
         typer.echo(textwrap.fill(f"Item {number}: {cells}", WIDTH, subsequent_indent="  "))
-    # A column with many values is no column of labels, which its first values show.
+    # The first values are enough to see that a column with many values has no labels.
     rows = []
     for value in resolution.mapping[:MAX_ROWS]:
         rows.append((_shorten(value.value), f"{value.count:,}", value.label or NONE, value.rule))
@@ -282,26 +304,34 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
 
 
 def _print_columns(resolution: Resolution) -> None:
-    """Print a table of what each column is taken for, with the reason and the next best column."""
+    """Print a table of columns with their roles, the reason for each, and the next best column.
+
+    Args:
+        resolution: How the data is read: role -> its columns, and the reasons for the roles that
+            were recognized by the content of a column.
+    """
     role_by_name = {role.name: role for role in resolution.roles}
     rows = []
     for name, columns in resolution.columns.items():
         reason = ""
-        # A column that is known by its heading has no role.
+        # A column that is recognized by its name has no entry, because this needs no reason.
         role = role_by_name.get(name)
         if role is not None:
             reason = role.reason
             if role.runner_up:
                 reason += f" (next: {role.runner_up})"
-        rows.append((name, ", ".join(columns), reason))
+        # The option that names this column is --correct-column.
+        shown_name = "correct" if name == "right" else name
+        rows.append((shown_name, ", ".join(columns), reason))
     _print_table("Columns", rows)
 
 
 def show_row_doubts(doubts: Sequence[RowDoubt]) -> None:
-    """Print what the checks of the rows found: open doubts in yellow, settled ones as notes.
+    """Print the findings of the checks of rows: open doubts in yellow, and others as notes.
 
     Args:
-        doubts: The doubts. While one is open, no verdict of an audit is good or bad.
+        doubts: The findings, such as repeated ids. While one is open, an audit gives no good or bad
+            verdict.
     """
     for doubt in doubts:
         heading = "Note: "
@@ -332,15 +362,15 @@ def _shorten(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def _describe_model_match(resolution: Resolution, model: str | None) -> list[str]:
-    """Print how the labels of data match the classes of a model, and return what is doubtful about it.
+def _print_model_match(resolution: Resolution, model: str | None) -> list[str]:
+    """Print how the labels of data match the classes of a model, and return doubts about the match.
 
     Args:
-        resolution: How the data is read.
-        model: Folder or hub id; None to match nothing.
+        resolution: How the data is read, with the names of its labels.
+        model: Folder or hub id of the model; None to match nothing.
 
     Returns:
-        Sentences: why labels and classes do not match, or which classes have no items.
+        Sentences that say why labels and classes do not match, or which classes have no items.
     """
     from rightreasons.core.labels.matching import MatchTerms, describe_unlabeled, match_labels
     from rightreasons.core.labels.names import BY_NUMBER
@@ -359,29 +389,29 @@ def _describe_model_match(resolution: Resolution, model: str | None) -> list[str
     typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
     labeled_classes = {class_name for _, class_name in match.pairs}
     unlabeled_classes = [name for name in classes if name not in labeled_classes]
-    # Names that match leave no doubt about the order.
+    # Only a match by number may be wrong: the classes may be in another order.
     if match.how != BY_NUMBER or not unlabeled_classes:
         return []
     return [describe_unlabeled(unlabeled_classes)]
 
 
 def _describe_passes(resolution: Resolution, question: str) -> str:
-    """Estimate how many passes of an item through the model a question takes, such as "2,400 passes".
+    """Estimate the cost of a question in passes of one item through the model: "2,400 passes".
 
     The estimate is for a model that has gradients, with the default options of the question.
 
     Args:
-        resolution: How the data is read.
+        resolution: How the data is read, with the number of items of each split.
         question: Name of the question.
     """
     from rightreasons.io.samples import TEST_SPLITS
     from rightreasons.report.questions import QUESTIONS
 
-    # An audit takes the first test split, or else any.
+    # An audit uses the first of the usual test splits, or else the first split.
     candidates = [*TEST_SPLITS, *resolution.splits]
     split = next(name for name in candidates if name in resolution.splits)
     items = range(resolution.splits[split])
-    # What the options of a question read of an audit to estimate its passes.
+    # `passes` needs an audit, but reads only these attributes of it.
     context = SimpleNamespace(
         primary=items,
         splits=(items,),
@@ -392,7 +422,7 @@ def _describe_passes(resolution: Resolution, question: str) -> str:
         why_no_gradients=str,
     )
     n_passes = len(items) + QUESTIONS[question].options().passes(context)
-    # Two digits are as much as an estimate can say.
+    # The estimate is rounded to two digits, because it is not exact.
     rounded = float(f"{n_passes:.2g}")
     return f"{rounded:,.0f} passes"
 
@@ -403,11 +433,12 @@ def _print_questions(
     """Print which questions the data can answer, and the command that asks them.
 
     Args:
-        resolution: How the data is read.
-        dataset: What the user named.
+        resolution: How the data is read: its task (`kind`), its labels, and whether predictions have
+            a confidence.
+        dataset: Name, hub id or path of the data.
         model: The model that the user named; None for a placeholder in the command.
-        out: File of the description that was written, which has all that was typed about the data; None if
-            none was written.
+        out: The written file with the options of the data, which replaces the data in the command;
+            None if none was written.
     """
     from rightreasons.report.questions import QUESTIONS, list_questions_for_table
 
@@ -424,7 +455,7 @@ def _print_questions(
     needs_model = False
     for name in names:
         options = QUESTIONS[name].options
-        # The requirement of a question on this kind of data; "" if it needs a model.
+        # What the question needs to be answered from this type of data; "" if it needs a model.
         requirement = options.tables[resolution.kind]
         if not requirement:
             needs_model = True
@@ -432,17 +463,17 @@ def _print_questions(
             unanswerable.append(name)
         else:
             answerable.append(f"{name} ({requirement or _describe_passes(resolution, name)})")
-    typer.echo(f"It can answer: {', '.join(answerable) or 'nothing'}.")
+    typer.echo(f"Questions: {', '.join(answerable) or 'none'}.")
     if unanswerable:
-        typer.echo(f"Without labels it cannot answer: {', '.join(unanswerable)}.")
+        typer.echo(f"Questions that need labels: {', '.join(unanswerable)}.")
     if not answerable:
         return
 
     if needs_model:
         typer.echo(
-            "A pass is one item through the model. For a server, --plan prints the requests and their price."
+            "One pass is one item through the model. For a server, --plan prints the requests and their price."
         )
-    # Stored predictions answer one question, whose command takes them.
+    # Stored predictions answer a single question, which has its own command.
     command = f"audit {model or 'MODEL'}"
     if resolution.kind == "predictions":
         command = names[0]

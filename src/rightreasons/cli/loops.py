@@ -26,8 +26,8 @@ PageFolder = Annotated[
 
 
 def check_page(folder: Path | None) -> None:
-    """Refuse a folder that cannot take a page, before anything long begins."""
-    # Without a page nothing of it is imported.
+    """Raise a ValueError if a page cannot be written into a folder, before a long computation."""
+    # The module of the page is slow to import, and only needed for a page.
     if folder is not None:
         from rightreasons.repairs.loop_page import check_page_folder
 
@@ -37,22 +37,21 @@ def check_page(folder: Path | None) -> None:
 def show_loop(
     loop: Loop, folder: Path, *, settings: Mapping[str, Any], level: float = 0.95
 ) -> None:
-    """Write the page of before and after a correction, and print whether the correction is accepted.
+    """Write a page that compares before and after a correction, and print its verdict and tables.
 
     Args:
         loop: The correction, with its figures and its acceptance rule.
         folder: Folder of the page.
-        settings: What was typed, which the page records.
+        settings: Name -> value of the options that the user has set, which the page records.
         level: Level of the intervals.
     """
     from rightreasons.repairs.loop_page import make_question, write_loop_page
 
-    # The page first: a terminal may be closed while the tables are printed.
+    # The page is written first, because the user may interrupt the printing of tables.
     page = write_loop_page(loop, folder, settings=settings, level=level)
     question = make_question(loop.kind)
     answer = question.answer(loop, level, split=loop.data, report=str(folder))
     show_answer(question.title, answer.verdict)
-    # The tables of the page are all of its figures.
     for part in answer.parts:
         for table in part.tables:
             show_table(table)

@@ -55,7 +55,6 @@ def confidence(
     from rightreasons.calibration.sources import SOURCES
 
     settings: AuditOptions = declared["settings"]
-    # One row per item, with a column for each source.
     table = read_confidence(file, options=declared["options"])
     measured = measure_confidence(table, resampling=settings.resampling)
     answer = SOURCES.answer(measured, settings.confidence_level)
@@ -89,11 +88,11 @@ def judges(
     from rightreasons.probes.question import JUDGES
 
     settings = declared["settings"]
-    # Human labels make it another question, about accuracy and not about preferences.
+    # With human labels, the command is about the accuracy of answers, and not about preferences.
     if declared["options"].human_column is not None:
         show_judged_accuracy(file, declared["options"], settings)
         return
-    # One row per judgment: the same pair in both orders shows a preference for a position.
+    # A row is one judgment. The same pair in both orders shows a preference for a position.
     judgments = read_judgments(file, options=declared["options"])
     measured = measure_judges(judgments, resampling=settings.resampling)
     show_section(str(file), JUDGES.answer(measured, settings.confidence_level))
@@ -104,14 +103,14 @@ def show_judged_accuracy(file: Path, options: JudgmentOptions, settings: AuditOp
     """Print the accuracy that a judge reports, corrected by human labels of some answers.
 
     Args:
-        file: Table of answers with the verdict of the judge, and that of a person for some.
-        options: Its columns.
-        settings: Resampling of the intervals.
+        file: Table of answers with the verdict of the judge on each, and that of a person on some.
+        options: Names of its columns.
+        settings: Level, number of resamples and seed of the intervals.
     """
     from rightreasons.probes.judged_accuracy import measure_judged_accuracy, read_graded_answers
     from rightreasons.probes.question import JUDGED
 
-    # Answers without a human label count too: the judge has seen all of them.
+    # Answers without a human label are used, too: the judge has graded all answers.
     graded = read_graded_answers(file, options=options)
     measured = measure_judged_accuracy(graded, resampling=settings.resampling)
     show_section(str(file), JUDGED.answer(measured, settings.confidence_level))
@@ -149,7 +148,7 @@ def cues(
     if find_task(dataset, source) == "classification":
         show_word_cues(dataset, split, top, declared)
         return
-    # Cues of the training data are those that a model may have learned.
+    # The training split is preferred, because a model may learn its cues.
     data, split_name = open_items(
         dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed
     )
@@ -158,12 +157,12 @@ def cues(
 
     config = f" ({source.config})" if source.config else ""
     typer.secho(f"{dataset}{config}, {split_name}: {pluralize(len(items), 'item')}", bold=True)
-    # The templates of the question read their figures from a measurement of an audit.
+    # The templates of the question read the attributes of a measurement of an audit.
     measurement = SimpleNamespace(cues=figures, shown=top)
     level = level_percent(figures.statistics.confidence_level)
     show_table(CUE_TABLE.fill(measurement, CUES.prose.of(m=measurement, level=level)))
     n_cues = pluralize(figures.statistics.n_cues, "cue")
-    # Many cues are tested, so some would differ by chance.
+    # Holm's correction takes into account that, of many cues, some would differ by chance.
     typer.echo(
         f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction."
     )
@@ -177,21 +176,21 @@ def find_task(dataset: str, source: ItemOptions) -> str:
     """Return whether data has choices ("multiple_choice") or labeled texts ("classification").
 
     Args:
-        dataset: What the user named.
-        source: Its columns.
+        dataset: Name, hub id or path of the data.
+        source: Names of its columns.
 
     Raises:
-        OptionError: If it is neither; the error is about choices, which the command is mainly for.
+        OptionError: If the data has neither. The error is about choices, the main use of the command.
     """
     from rightreasons.io.tables import open_splits
 
     if source.text_column is not None and source.choices_column is None:
         return "classification"
     try:
-        # One item is enough to see the columns.
+        # The data is opened with one item, which is enough to recognize its columns.
         open_splits(dataset, **source.source("multiple_choice"), limit=1)
     except OptionError as error:
-        # An error about anything else, or about named columns, is the user's to mend.
+        # Only if no column of choices was found or named may the data be texts with labels.
         has_no_choices = "choices_column" in error.option
         if not has_no_choices or source.choices_column or source.prompt_column:
             raise
@@ -204,13 +203,14 @@ def find_task(dataset: str, source: ItemOptions) -> str:
 
 
 def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[str, Any]) -> None:
-    """Print the words that give the labels of texts away, in each labeled split or in one.
+    """Print the words that predict the labels of texts, for one split or for each labeled one.
 
     Args:
-        dataset: What the user named.
-        split: Name of a split; None for all of them.
-        top: Number of words to print.
-        declared: Groups of options of the command: "source", "options" and "settings".
+        dataset: Name, hub id or path of the data.
+        split: Name of a split; None for all splits.
+        top: Number of words to print for each split.
+        declared: Groups of options of the command: "source" with the names of columns, "options" of
+            the question, and "settings" with the limit, the level and the seed.
     """
     from rightreasons.io.samples import choose_split, select_labeled_items
     from rightreasons.io.tables import open_splits
@@ -222,13 +222,13 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
     splits = open_splits(
         dataset, **source.source("classification"), limit=settings.limit, seed=settings.seed
     )
-    # By default all splits, as nobody knows yet which of them has a fault.
+    # Without a named split, all splits are examined, because any of them may have such words.
     names = list(splits)
     if split is not None:
         names = [choose_split(splits, split, source_name=dataset, preferred=(), takes_any=True)]
 
     results = {}
-    # A split may have its own cues, such as hashtags that another one lacks.
+    # Each split may have different cues, such as hashtags that another one lacks.
     for name in names:
         items = select_labeled_items(splits[name])
         labels = items["label"][:]
@@ -260,15 +260,15 @@ def join_columns(items: datasets.Dataset) -> list[str]:
     return [" ".join(pair) for pair in zip(texts, items["text_pair"][:], strict=True)]
 
 
-def print_word_cues(found: WordCues, top: int) -> None:
-    """Print a table of the words of a split that give a label away, and their number.
+def print_word_cues(word_cues: WordCues, top: int) -> None:
+    """Print a table of the words that significantly predict a label in a split, and their number.
 
     Args:
-        found: The words, the most significant first.
+        word_cues: The words (`cues`), the most significant first, and the number of tested words.
         top: Number of words in the table.
     """
     rows = [["word", "label", "texts", "with the label", "all texts", "p"]]
-    for cue in found.cues[:top]:
+    for cue in word_cues.cues[:top]:
         rows.append(
             [
                 cue.word,
@@ -279,7 +279,7 @@ def print_word_cues(found: WordCues, top: int) -> None:
                 f"{cue.p_value:.2g}",
             ]
         )
-    if found.cues:
+    if word_cues.cues:
         print_rows(rows, texts=(0, 1))
-    n_words = pluralize(found.n_words, "word")
-    say(f"{len(found.cues):,} of {n_words} differ from chance after Holm's correction.")
+    n_words = pluralize(word_cues.n_words, "word")
+    say(f"{len(word_cues.cues):,} of {n_words} differ from chance after Holm's correction.")

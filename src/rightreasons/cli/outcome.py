@@ -1,4 +1,4 @@
-"""What a command hands over besides the lines that it prints: its result, and status messages."""
+"""The result of a command for `--json`, and its status messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ outcome: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
 
 
 def hand_over(result: Any) -> None:
-    """Record the result of a command for `--json`.
+    """Record the result of a command for `--json`. Without this flag, do nothing.
 
     Args:
         result: Any result, or a function that returns it, which is called only with `--json`.
     """
     from rightreasons.core.results import to_plain_python
 
-    # Without --json, nobody reads the result.
+    # There is no record without --json, and the result need not be computed.
     record = outcome.get()
     if record is None:
         return

@@ -1,4 +1,4 @@
-"""Tasks of lm-evaluation-harness that ask about any data: `data export DATA --to lm-eval`.
+"""Tasks of lm-evaluation-harness and lighteval for any data: `data export DATA --to lm-eval`.
 
 They ask the probes by the task's own prompt, or the named questions by the prompts of an audit.
 """
@@ -33,11 +33,11 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
     """Return the labeled multiple-choice items of a dataset as rows of a task.
 
     Args:
-        dataset: What the user named.
+        dataset: Name, hub id or path of the data.
         settings: The columns, the split, the limit and the seed.
 
     Returns:
-        Rows {"id", "prompt", "choices", "label"}, with the columns that link an item to others.
+        Rows with "id", "prompt", "choices", "label", and the columns that link an item to others.
 
     Raises:
         OptionError: If the data has labels instead of choices.
@@ -45,7 +45,7 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
     from rightreasons.audited.task_data import open_items
 
     items, label_names = open_items(dataset, settings)
-    # Labeled texts have no choices that could answer without a question.
+    # Only labeled texts have names of labels. The probes need items with choices.
     if label_names is not None:
         raise OptionError(
             f"Expected items with choices in {dataset}, but the items have labels. Use `reasons` "
@@ -54,7 +54,7 @@ def list_probed_items(dataset: str, settings: AuditOptions) -> list[dict[str, An
         )
     rows = []
     for item in items:
-        # The harness needs a correct choice.
+        # The harness needs the correct choice of each item.
         if item.label >= 0:
             rows.append(
                 {
@@ -83,17 +83,18 @@ TASKS_TABLE = [make_task("{task}", Path(__file__).parent / "{rows}")]
 def write_lighteval_tasks(
     rows_by_name: Mapping[str, Sequence[dict[str, Any]]], out: Path, *, seed: int
 ) -> list[Path]:
-    """Write a task of lighteval per dataset into one folder, and return their files.
+    """Write a task of lighteval for each dataset into one folder, and return their files.
 
-    The documents of a task are the items and their versions under the probes.
+    The documents of a task are the items and their arms, which are versions changed by the probes,
+    such as without the question.
 
     Args:
         rows_by_name: Dataset -> its rows.
-        out: The folder; tasks of the same names in it are replaced.
-        seed: Seed of what is drawn.
+        out: The folder. Tasks of the same names in it are replaced.
+        seed: Seed by which the arms are made.
 
     Raises:
-        ValueError: If the folder contains something else.
+        ValueError: If the folder contains other files.
     """
     from rightreasons.core.store import check_folder, format_json_lines, write_text
     from rightreasons.datasets.perturbing.arms import (
@@ -112,10 +113,10 @@ def write_lighteval_tasks(
     declared = []
     for task, rows in tasks.items():
         lines = []
-        # Texts are borrowed within a dataset, as in its audit.
+        # Some arms contain texts of other items, which are from the same dataset, as in an audit.
         pool = Pool(rows)
         for row in rows:
-            # The arms of an item follow it, so that a limit cuts few items.
+            # The arms follow their item, so that a limit on documents keeps most items complete.
             arms = [make_original(row), *list_arms(row, TEXT_KINDS, pool=pool, seed=seed)]
             for arm in arms:
                 lines.append({"id": arm.id, "arm": write_arm(arm)})
@@ -130,7 +131,8 @@ def write_lighteval_tasks(
 def name_rows_folder(task: str) -> str:
     """Return the name of the folder of the rows of a task.
 
-    lighteval takes the name of a task for that of a file, if there is one in the current folder.
+    It differs from the name of the task, because lighteval would read a file or folder of this name
+    instead of the task.
 
     Example:
         >>> name_rows_folder("rightreasons_piqa_probed")
@@ -155,16 +157,16 @@ def write_probed_tasks(
     out: Path,
     questions: Sequence[str] = (),
 ) -> list[Path]:
-    """Write a task per dataset into one folder, and return their files.
+    """Write a task of lm-evaluation-harness for each dataset into one folder, and return their files.
 
     Args:
-        rows_by_name: Dataset -> its rows, or a task of the harness -> that task.
-        out: The folder; tasks of the same names in it are replaced.
-        questions: Questions that are asked by the prompts of an audit. () for the probes by the
+        rows_by_name: Name of a dataset -> its rows, or name of a task of the harness -> that task.
+        out: The folder. Tasks of the same names in it are replaced.
+        questions: Questions to ask with the prompts of an audit; empty for the probes with the
             prompt of the task.
 
     Raises:
-        ValueError: If the folder contains something else.
+        ValueError: If the folder contains other files.
     """
     from rightreasons.core.store import check_folder, format_json_lines, write_text
 
@@ -181,10 +183,9 @@ def write_probed_tasks(
         files += [f"{task}.yaml", f"{task}.jsonl"]
     folder = check_folder(out, own=tuple(files))
     folder.mkdir(parents=True, exist_ok=True)
-    # YAML names a class of this file, which therefore stands next to it.
+    # The YAML files refer to a class in this file, which must be in the same folder.
     write_text(folder / UTILS, UTILS_TEXT)
     declared = []
-    # All tasks share the folder, so that one run of the harness can ask them.
     for task, rows in tasks.items():
         values = {"task": task, "folder": folder.name, "questions": ",".join(questions)}
         if isinstance(rows, RegisteredTask):
@@ -198,11 +199,11 @@ def write_probed_tasks(
 
 
 def render_template(name: str, **values: Any) -> str:
-    """Fill a template of `report/templates` with values, all of which it must know.
+    """Return the text of a template of `report/templates` with the values of its variables.
 
     Args:
-        name: File name of the template.
-        **values: Values of its variables.
+        name: File name of the template, such as "task_lm_eval.yaml.j2".
+        **values: Name -> value of each variable.
     """
     from jinja2 import StrictUndefined, Template
 

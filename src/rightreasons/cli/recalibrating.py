@@ -78,7 +78,7 @@ def recalibrate(
     from rightreasons.io.predictions import read_predictions
     from rightreasons.repairs.recalibration_order import find_report
 
-    # Everything that can be refused is refused before the first file is written.
+    # Invalid arguments raise an error before the first file is written.
     check_file(out)
     if out.suffix.lower() != ".csv":
         raise OptionError(f"Expected a .csv file in `out`, but got {out.name}.", option="out")
@@ -87,8 +87,8 @@ def recalibrate(
     table = read_predictions(file, options=options)
     # A page judges the recalibration by items that it was not fitted on.
     if page is not None:
-        _check_judges(fit, fitted, file, table)
-    # Columns without a telling name have probabilities.
+        _check_new_items(fit, fitted, file, table)
+    # If the columns do not tell the type of the scores, they are probabilities.
     scores = fitted.scores or "probabilities"
     with attach_options("score_columns", "label_column"):
         _check_classes(fit, fitted, file, table)
@@ -104,7 +104,7 @@ def recalibrate(
     _write_predictions(out, table, result.recalibrator(table.predictions, scores=scores))
     hand_over(result)
     _show_recalibration(result, fit, file)
-    # A file in the folder of a report is about its model.
+    # A file in the folder of a report has the predictions of the audited model.
     report = report or find_report(file)
     warning = _explain_order(report)
     if warning:
@@ -135,15 +135,15 @@ def _show_page(
     report: Path | None,
     warning: str,
 ) -> None:
-    """Judge a recalibration by the items of FILE, write the page of before and after, and print it.
+    """Write a page that compares before and after a recalibration, and print its verdict.
 
     Args:
         result: Figures before and after the recalibration.
-        table: Predictions of FILE.
+        table: Predictions to which the recalibration was applied, with labels.
         page: Folder of the page.
-        settings: What was typed: "fit", "file" and "method".
+        settings: The arguments "fit", "file" and "method" of the command, which the page records.
         report: Folder of a report on the model, which names it; None if there is none.
-        warning: Why the model is to be repaired first; "" for no reason.
+        warning: Reason to repair the model before it is recalibrated; "" if there is none.
     """
     from rightreasons.page.formats import short_name
     from rightreasons.repairs.loops import judge_recalibration
@@ -166,57 +166,61 @@ def _show_page(
     show_loop(loop, page, settings=settings)
 
 
-def _check_judges(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
-    """Refuse to judge a recalibration by few items, or by items that it was fitted on.
+def _check_new_items(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
+    """Check that a recalibration is evaluated on enough items that it was not fitted on.
 
-    Without ids an item is its scores and its label, which other items may share by chance; then only a file whose
-    items are all among the fitted ones is refused. The numbers of the rows are no ids: every file has them.
+    Items are recognized by their ids. Without ids, they are recognized by their scores and labels,
+    which are equal for some items by chance. In this case, an error is raised only if all items
+    occur among the fitted ones.
 
     Args:
         fit: File of the predictions that the recalibration is fitted on.
         fitted: These predictions.
-        file: File of the predictions that it is judged by.
+        file: File of the predictions on which it is evaluated.
         table: These predictions.
 
     Raises:
-        ValueError: If they are too few, or the same.
+        ValueError: If there are too few items, or fitted ones among them.
     """
-    from rightreasons.repairs.loops import check_number
+    from rightreasons.repairs.loops import check_enough_items
 
-    check_number(len(table), "file")
-    fitted_items = set(_list_items(fitted))
-    items = _list_items(table)
-    n_shared = sum(item in fitted_items for item in items)
-    has_ids = _has_own_ids(fitted) and _has_own_ids(table)
-    if n_shared == len(items) or (has_ids and n_shared):
+    check_enough_items(len(table), "file")
+    fitted_keys = set(_make_item_keys(fitted))
+    keys = _make_item_keys(table)
+    n_shared = sum(key in fitted_keys for key in keys)
+    has_ids = _has_ids(fitted) and _has_ids(table)
+    if n_shared == len(keys) or (has_ids and n_shared):
         raise OptionError(
             f"Expected {file} to contain other items than {fit}, to evaluate the recalibration on "
-            f"new items, but {n_shared:,} of {len(items):,} items are the same.",
+            f"new items, but {n_shared:,} of {len(keys):,} items are the same.",
             option="page",
         )
 
 
-def _has_own_ids(table: Predictions) -> bool:
-    """Return whether the items have ids that are more than the numbers of their rows."""
+def _has_ids(table: Predictions) -> bool:
+    """Return whether the items have ids other than the numbers of their rows."""
     if table.ids is None:
         return False
     row_numbers = list(map(str, range(len(table))))
     return list(map(str, table.ids)) != row_numbers
 
 
-def _list_items(table: Predictions) -> list[str]:
-    """Return a text for each item by which equal items are found: its id, its label and its scores."""
+def _make_item_keys(table: Predictions) -> list[str]:
+    """Return a string for each item that consists of its id, its label and its scores.
+
+    Equal items of two files have equal strings.
+    """
     import numpy as np
 
     n_items = len(table)
-    # A file without ids or labels has the same ones for all items.
+    # Missing ids are "", and missing labels are 0.
     ids = [""] * n_items
     if table.ids is not None:
         ids = list(map(str, table.ids))
     labels = [0] * n_items
     if table.references is not None:
         labels = table.references.tolist()
-    # A row is an array, a list, or one number: P(class 1).
+    # The scores of an item are an array, a list, or a single number.
     scores = [np.asarray(row, dtype=np.float64).tolist() for row in table.predictions]
     return list(map(str, zip(ids, labels, scores, strict=True)))
 
@@ -231,7 +235,7 @@ def _check_classes(fit: Path, fitted: Predictions, file: Path, table: Prediction
         table: These predictions.
 
     Raises:
-        ValueError: If they do not.
+        ValueError: If the classes differ, or a file has only confidences or items without labels.
     """
     for path, predictions in ((fit, fitted), (file, table)):
         if predictions.kind == "confidence":
@@ -272,11 +276,10 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
         columns["id"] = list(table.ids)
     for k, name in enumerate(names):
         columns[f"p_{name}"] = probabilities[:, k].tolist()
-    # Labels are names, as the columns are: the next command needs no numbering.
+    # Labels are written by name, so that a later command need not know how they are numbered.
     columns["label"] = []
     if table.references is not None:
         columns["label"] = [names[label] for label in table.references.tolist()]
-    # The file has rows, and not columns.
     headings = list(columns)
     rows = zip(*columns.values(), strict=True)
     write_text(out, format_csv([headings, *rows]))
@@ -314,21 +317,22 @@ def _write_figure(value: float | None) -> str:
 
 
 def _write_change(report: RecalibrationReport, name: str) -> tuple[str, str]:
-    """Return the change of a figure with its interval, and its p-value, as texts.
+    """Return the change of a figure with its interval, and its p-value, as strings.
 
     Args:
         report: The figures and tests of a recalibration.
         name: Name of the figure.
 
     Returns:
-        Texts such as "-0.0213 [-0.0300, -0.0126]" and "< 0.001"; "" and "" if it is not tested.
+        Strings such as "-0.0213 [-0.0300, -0.0126]" and "< 0.001"; "" and "" if the figure is not
+        tested.
     """
     from rightreasons.page.formats import p_value
 
     test = report.tests.get(name)
     if test is None:
         return "", ""
-    # Signs show the direction without a glance at the two figures.
+    # A sign is also printed for an increase, so that the direction is seen at once.
     change = f"{test.difference:+.4f}"
     if test.interval is not None:
         change += f" [{test.interval.low:+.4f}, {test.interval.high:+.4f}]"

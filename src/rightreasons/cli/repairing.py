@@ -71,16 +71,20 @@ def repair(
 
 
 def show_repair(result: RepairResult) -> None:
-    """Print whether a repair worked, and where its files are."""
+    """Print whether a repair worked, and the paths of its files.
+
+    Args:
+        result: The repair. Its `verification` is None if no repaired model was given or trained.
+    """
     from rightreasons.repairs.run import TRAIN_FILE
 
     tell(f"Training texts: {result.out / TRAIN_FILE}")
     if result.has_other_training:
-        tell("They were made of other training texts than those of the report.")
+        tell("They were made from other training texts than those of the report.")
     if result.verification is None:
         hand_over({"words": list(result.words.labels), "repaired": None})
-        # Only its owner can train a model that no command can load.
         reason = "No command was given to train the model again"
+        # A model in memory has no path, from which a command could load and train it.
         if result.findings.model_path is None:
             reason = f"The audited model was {result.findings.missing_model}, which no command can train again"
         typer.echo(
@@ -91,9 +95,9 @@ def show_repair(result: RepairResult) -> None:
 
     answer = REPAIR.answer(result, result.findings.audit["settings"]["confidence_level"])
     hand_over(answer)
-    # The verdict first: whether it worked.
+    # The verdict, whether the repair worked, is printed before the tables.
     show_answer(REPAIR.title, answer.verdict)
-    # The page has the edited texts; a terminal is for the figures.
+    # Only tables of figures are printed. The page also has the edited texts.
     for part in answer.parts:
         for table in part.tables:
             if table.key in ("accuracies", "shares", "criteria"):

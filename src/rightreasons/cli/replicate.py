@@ -55,9 +55,9 @@ def replicate(
     from rightreasons.replicate.recipe import SCALES
     from rightreasons.replicate.runner import TABLES
 
-    # Recipes have a further scale, for tests alone.
+    # Recipes have another scale, which is only for tests and not accepted here.
     check_one_of(scale, SCALES, "scale")
-    # Each paper has its own folder, so that the same command resumes.
+    # By default, each paper has a separate folder, in which the same command resumes.
     folder = Path("replication") / paper if out is None else out
     result = run_recipe(
         paper,

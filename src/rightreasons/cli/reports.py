@@ -49,7 +49,7 @@ def card(
     from rightreasons.report.sharing.every_eval_ever import write_every_eval_ever
     from rightreasons.report.sharing.hub_results import write_eval_results
 
-    # The file to write decides the format.
+    # The suffix of the file determines the format.
     if to.suffix in (".yaml", ".yml"):
         if benchmark is None or figure is None:
             raise OptionError(
@@ -91,14 +91,14 @@ def compare(
     from rightreasons.report.tasks import TASKS, find_reports, models_by_tasks, write_tasks
 
     resampling: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
-    # The reports of logs are kept only next to a page.
+    # The reports of logs are kept only if there is a page, in a folder next to it.
     with tempfile.TemporaryDirectory() as temporary_folder:
         report_folder = Path(temporary_folder)
         if out is not None:
             report_folder = out.with_name(f"{out.name}-reports")
         reports = find_reports(reports, report_folder, **resampling)
         models = [read_audit(report)["model"] for report in reports]
-        # Items of more than two models, or of different tasks, cannot be paired.
+        # Paired tests need two models with predictions for the same items.
         if len(reports) != 2 or not _are_comparable(models):
             table = models_by_tasks(reports)
             hand_over(table)
@@ -114,22 +114,23 @@ def compare(
 
 
 def _are_comparable(models: list[dict[str, Any]]) -> bool:
-    """Return whether audited models answer one task, with class scores, so that items can be paired.
+    """Return whether audited models have class scores for the items of the same task.
 
     Args:
-        models: Entry `model` of the audit.json of each report.
+        models: Entry "model" of the audit.json of each report. For a log, its "logged" contains the
+            name of the model and the name of the task, "" if unknown.
     """
     tasks = set()
     for model in models:
-        # Stored predictions without class scores only have a confidence in given answers.
+        # This task has only the confidence in each answer, and two models give different answers.
         if model["task"] == "confidence":
             return False
-        # The log of a harness names its task.
+        # Only the log of a harness contains the name of its task.
         if model.get("logged"):
             _, task = model["logged"][:2]
             tasks.add(task)
-    n_tasks = len(tasks - {""})
-    return n_tasks <= 1
+    known_tasks = tasks - {""}
+    return len(known_tasks) <= 1
 
 
 @COMMANDS["gate"].command(no_args_is_help=True)
@@ -159,7 +160,6 @@ def gate(
     from rightreasons.report.schema import read_audit
 
     if list_:
-        # The paths are what conditions are about.
         figures = audit_figures(read_audit(report))
         words = {path: figure.in_words for path, figure in figures.items()}
         hand_over(words)
@@ -169,8 +169,8 @@ def gate(
         raise ValueError(
             "Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither."
         )
+    # All conditions are checked and printed, also after one that is true.
     result = check_conditions(report, fail_if)
-    # All conditions are printed, also after one that holds.
     hand_over(result)
     for check in result.checks:
         typer.echo(check.line)
@@ -185,7 +185,7 @@ DEVELOPER_EXTRAS = ("dev", "peers", "parity")
 @COMMANDS["doctor"].command()
 def doctor() -> None:
     """Show what is installed, and which extras are missing."""
-    # The first line is what a bug report needs.
+    # A bug report needs the versions, which are in the first line.
     versions = f"{rightreasons.__version__}, Python {platform.python_version()}"
     rows = [("ok", "rightreasons", versions)]
     for extra, packages in _list_extras().items():
@@ -202,11 +202,11 @@ def doctor() -> None:
 def _list_extras() -> dict[str, list[str]]:
     """Return extra -> its packages, from the metadata of the installed package.
 
-    Extras for developers, and those that consist of other extras, are left out.
+    Extras for developers are excluded, and an extra that consists of other extras has no packages.
     """
     extras: dict[str, list[str]] = {}
     for requirement in metadata.requires("rightreasons") or ():
-        # A requirement of an extra is such as "torch>=2.2; extra == 'torch'".
+        # The requirement of an extra has the form "torch>=2.2; extra == 'torch'".
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
         if match is None:
             continue

@@ -35,8 +35,8 @@ def serve(
 
     The page is available only on this machine, at an address that contains a secret token.
     """
-    # The help of a command must not wait for the server's imports.
+    # The help of a command must not wait for slow imports.
     from rightreasons.report import live
 
-    # The address is what a user needs to open, so it is printed on stdout.
+    # The address is the output of the command, and is printed on stdout.
     live.serve(report, *(model or ()), port=port, tell=typer.echo)

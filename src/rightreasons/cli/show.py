@@ -36,20 +36,20 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     """Print the verdict of each question, the worst first, and the path of the report.
 
     Args:
-        result: A finished audit, or one of which only the plan was made.
-        open_page: Whether the report is opened in a browser.
+        result: A finished audit, or the plan of one.
+        open_page: Whether to open the report in a browser.
 
     Raises:
         typer.Exit: With code 1 if a question failed.
     """
-    # Nothing is written for a plan, nor by any but the first of several processes.
+    # A plan writes no report. If several processes share an audit, only the first one does.
     if not result.written:
         hand_over(result.audit.get("plan"))
         return
     from rightreasons.report.outcomes import sort_worst_first
     from rightreasons.report.schema import read_audit
 
-    # The file is large: it is read only if someone asked for it.
+    # The large audit.json is read only if the command has --json.
     hand_over(functools.partial(read_audit, result.out))
     for outcome, answer in sort_worst_first(result.outcomes):
         show_answer(outcome.title, answer.verdict)
@@ -58,7 +58,7 @@ def show_audit(result: AuditResult, *, open_page: bool = False) -> None:
     if unanswered:
         typer.echo("")
     for outcome in unanswered:
-        # A question that does not apply to the data is no failure.
+        # A question that does not apply to the data has not failed.
         state = "Failed" if outcome.status == "failed" else "Not asked"
         say(f"{state}: {outcome.title} {outcome.reason}")
     show_path(result.page, open_page=open_page)
@@ -100,7 +100,7 @@ def show_arms(arms: Sequence[Arm], *, open_page: bool = False) -> None:
         show_audit(arm.result, open_page=open_page)
     folders = " ".join(str(arm.result.out) for arm in arms[:2])
     typer.echo(f"\nCompare them: rightreasons compare {folders}")
-    # Each audit handed over its own result before.
+    # With --json, the results of all audits replace that of the last one.
     hand_over({arm.name: arm.result.audit for arm in arms})
 
 
@@ -131,12 +131,13 @@ def show_section(title: str, answer: SectionResult) -> None:
 
     Args:
         title: Title of the section.
-        answer: Its content. Parts that only have pictures or examples are left out.
+        answer: The content of the section. Parts without tables, but with pictures or examples, are
+            omitted.
     """
     typer.secho(f"\n{title}", bold=True)
     say(f"  {answer.verdict.label}. {answer.verdict.summary}")
     for part in answer.parts:
-        # The text of a part that only has a picture is about the picture.
+        # The text of such a part describes its pictures or examples, which are not printed.
         if not part.tables and (part.plots or part.examples):
             continue
         for paragraph in part.text.split("\n\n"):
@@ -147,28 +148,65 @@ def show_section(title: str, answer: SectionResult) -> None:
 
 
 def show_table(table: Table) -> None:
-    """Print a table of a page, with its title: texts aligned to the left, numbers to the right."""
+    """Print a table with its title. Columns of text are aligned to the left, and numbers to the right.
+
+    Args:
+        table: A table of a page, with its columns and rows.
+    """
     from rightreasons.page.formats import align_columns, cell
 
-    headings = [column.name for column in table.columns]
-    rows = [headings]
+    headings = []
+    text_columns = []
+    for index, column in enumerate(table.columns):
+        headings.append(column.name)
+        if column.kind == "text":
+            text_columns.append(index)
+    rows = []
     for values in table.rows:
-        rows.append(list(map(cell, values, table.columns)))
-    text_columns = [k for k, column in enumerate(table.columns) if column.kind == "text"]
-    lines = align_columns(rows, text_columns)
+        cells = map(cell, values, table.columns)
+        rows.append(list(cells))
+    lines = align_columns([headings, *rows], text_columns)
+    longest = max(map(len, lines))
+    # Headings are often longer than the cells below them.
+    if longest > WIDTH:
+        wrapped_headings = _wrap_headings(headings, rows)
+        lines = align_columns([*wrapped_headings, *rows], text_columns)
     typer.secho(f"\n{table.title}", bold=True)
     typer.echo(textwrap.indent("\n".join(lines), "  "))
+
+
+def _wrap_headings(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the headings of a table in several lines, each column no wider than its cells need.
+
+    Args:
+        headings: Heading of each column.
+        rows: Cells of each row.
+    """
+    wrapped_headings = []
+    for index, heading in enumerate(headings):
+        # A word is never divided.
+        width = max(map(len, [*heading.split(), "-"]))
+        for row in rows:
+            width = max(width, len(row[index]))
+        wrapped_headings.append(textwrap.wrap(heading, width) or [""])
+    height = max(map(len, wrapped_headings))
+    columns = []
+    for lines in wrapped_headings:
+        # Short headings are at the bottom, next to their cells.
+        n_empty = height - len(lines)
+        columns.append([""] * n_empty + lines)
+    return [list(line) for line in zip(*columns, strict=True)]
 
 
 def print_rows(
     rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)
 ) -> None:
-    """Print rows of texts in columns.
+    """Print rows of strings as a table.
 
     Args:
         rows: Cells of each row.
         indent: Spaces before each row.
-        texts: Indices of the columns that are aligned to the left; the others are to the right.
+        texts: Indices of the columns that are aligned to the left; others are aligned to the right.
     """
     from rightreasons.page.formats import align_columns
 
@@ -177,18 +215,18 @@ def print_rows(
 
 
 def say(text: str, *, hanging: str = "  ") -> None:
-    """Print a paragraph, wrapped; the lines of an indented text stay indented.
+    """Print a paragraph, wrapped to the width of the terminal.
 
     Args:
-        text: One paragraph.
-        hanging: Further indent of all lines but the first.
+        text: The paragraph. If it begins with spaces, all lines are indented by them.
+        hanging: Additional indentation of all lines but the first.
     """
     indent = text[: len(text) - len(text.lstrip())]
     lines = textwrap.fill(
         text,
         get_width(),
         subsequent_indent=indent + hanging,
-        # A flag such as --groups-column can be copied only in one piece.
+        # A flag such as --groups-column is not divided, so that it can be copied.
         break_on_hyphens=False,
     )
     typer.echo(lines)
@@ -203,11 +241,13 @@ def get_width() -> int:
 
 
 def show_scores(collected: CollectedScores, averages: Sequence[AverageScore] = ()) -> None:
-    """Print the G scores of each configuration and method, with the tests against IID.
+    """Print the G scores of behavioral learning, with the tests of their differences from IID.
+
+    IID is the model that was trained on independent data only, and not on the suite.
 
     Args:
-        collected: Scores of the finished runs.
-        averages: Means over seeds.
+        collected: Scores of each configuration and method, from the finished runs.
+        averages: Mean scores over seeds.
     """
     typer.secho(f"{collected.n_done:,} of {collected.n_runs:,} runs are finished.", bold=True)
     typer.echo(
@@ -224,15 +264,15 @@ def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
     """Return the rows of the table of scores of behavioral learning, the headings first.
 
     Args:
-        collected: Scores of the finished runs.
+        collected: Scores of each configuration and method, from the finished runs.
 
     Returns:
-        Cells of each row. A star marks a score that differs significantly from that of IID.
+        Cells of each row. A star marks a score that differs significantly from that of IID, the
+        model that was trained on independent data only.
     """
     from rightreasons.behavior.generalization import SETTINGS
     from rightreasons.page.formats import number
 
-    # The i.i.d. columns tell whether a method learned the task at all.
     headings = ("configuration", "method", "seed", "i.i.d.", *SETTINGS, "average", "i.i.d. F1")
     rows: list[tuple[str, ...]] = [headings]
     for row in collected.rows:
@@ -251,10 +291,13 @@ def _format_scores(collected: CollectedScores) -> list[tuple[str, ...]]:
 
 
 def _show_doubts(collected: CollectedScores) -> None:
-    """Print what speaks against the scores: losses, constant models, and training without effect.
+    """Print warnings about the scores of behavioral learning.
+
+    They are about functionalities that became worse, models that always give the same answer, and
+    trainings without an effect.
 
     Args:
-        collected: Scores of the finished runs.
+        collected: Scores of the finished runs, with the runs to warn about.
     """
     for row in collected.rows:
         if row.negative_transfer:
@@ -263,7 +306,7 @@ def _show_doubts(collected: CollectedScores) -> None:
                 f"  Negative transfer: {row.configuration} {row.method} (seed {row.seed}) is "
                 f"significantly worse than IID on {names}, held out."
             )
-    # One example is enough: the file has all of them.
+    # Only one run is named. The file of scores lists all of them.
     if collected.degenerate:
         run = collected.degenerate[0]
         typer.echo(
@@ -281,7 +324,13 @@ def _show_doubts(collected: CollectedScores) -> None:
 
 
 def show_averages(averages: Sequence[AverageScore]) -> None:
-    """Print the mean G of each configuration and method over seeds, and its difference from IID."""
+    """Print the mean G score of each configuration and method, and its difference from IID.
+
+    IID is the model that was trained on independent data only.
+
+    Args:
+        averages: Means over seeds, with the p-values of the differences.
+    """
     from rightreasons.page.formats import p_equals
 
     for row in averages:

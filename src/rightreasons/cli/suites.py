@@ -21,7 +21,10 @@ def suite() -> None:
 @COMMANDS["suite"].command()
 def convert(
     file: Annotated[
-        Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")
+        Path,
+        typer.Argument(
+            help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.", metavar="FILE"
+        ),
     ],
     out: Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")],
     text_columns: Annotated[
@@ -42,14 +45,14 @@ def convert(
 
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
-    # A file that cannot be written is told before the pickle is read.
+    # A file that cannot be written is reported before the pickle is read.
     check_file(out, "OUT")
     converted = read_pickled_suite(file, text_columns=parse_names(text_columns))
     converted.write(out)
     if converted.label_names is not None:
         labels = [f"{number} {name}" for number, name in enumerate(converted.label_names)]
         typer.echo(f"Labels: {', '.join(labels)}")
-    # The counts show at a glance whether the conversion is complete.
+    # The printed numbers show whether the conversion is complete.
     n_functionalities = len(converted.functionalities)
     counts = (
         pluralize(n_functionalities, "functionality", "functionalities"),
@@ -57,7 +60,7 @@ def convert(
         pluralize(converted.n_examples, "example"),
     )
     typer.echo(f"{converted.name}: {', '.join(counts)}\nSuite: {out}")
-    # The expectation of a test may be code of its author, which is not run.
+    # The expectation of a test may be defined by code, which is not run.
     unknown = []
     for functionality in converted.functionalities:
         if functionality.expectation["name"] == "unknown":

@@ -66,14 +66,14 @@ def fine_tune(
 
     check_folder(out)
     encoder = model
-    # A folder of that name is a model of the user.
+    # "demo" means the encoder of the extra, unless the user has a model in a folder of this name.
     if model == "demo" and not Path("demo", "config.json").is_file():
         encoder = str(demo_encoder())
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
     tell(
         f"Fine-tuning {model} on {pluralize(len(data.train), 'item')} of {dataset}, {data.train_name}."
     )
-    # The task is known once the data are opened.
+    # If the user has not named the task, it follows from the data.
     settings = {**options.to_dict(), "task": data.task}
     device = "cpu" if cpu else None
     tuned = tune(
@@ -85,7 +85,7 @@ def fine_tune(
         **settings,
     )
     test = dataset
-    # Held-out items are in no file yet, and the next command needs one.
+    # Items that were held out here are written into a file, for the command that audits the model.
     if data.holds_out:
         test = str(write_parts(data, out / "data"))
     _show_tuned(tuned, data, out, test, source)
@@ -94,14 +94,14 @@ def fine_tune(
 def _show_tuned(
     tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions
 ) -> None:
-    """Print what was trained and how good it is, and the command that audits the model.
+    """Print the figures of a trained model, and the command that audits it.
 
     Args:
         tuned: The trained model, with its figures on the validation items.
-        data: What it was trained on.
+        data: The data on which it was trained.
         out: Folder of the model.
-        test: Data to audit it on.
-        source: Options of the training data.
+        test: Name or path of the data on which to audit it.
+        source: Options of the training data, such as the names of columns.
     """
     hand_over(tuned)
     resumed = ""
@@ -111,7 +111,7 @@ def _show_tuned(
     n_steps = pluralize(tuned.n_steps, "step")
     typer.secho(f"{task}: {n_steps}, {tuned.seconds:,.0f} s{resumed}", bold=True)
     if data.validation is not None:
-        # Question answering has none of these figures.
+        # Not every task has these figures; question answering has none of them.
         figures = []
         for name in ("accuracy", "F1", "ECE"):
             value = tuned.metrics.get(name.lower())
@@ -123,7 +123,7 @@ def _show_tuned(
         n_texts = pluralize(tuned.n_truncated, "text")
         typer.echo(f"Truncated to the length limit of the model: {n_texts} (--max-length).")
     typer.echo(f"Model: {out}")
-    # Figures on training items would flatter the model.
+    # An audit on training items would be too favorable, so that no command is printed for them.
     if data.validation is None:
         typer.echo("No items were held out. Audit the model on items that it was not trained on.")
     else:
@@ -133,21 +133,21 @@ def _show_tuned(
 def _audit_words(
     out: Path, test: str, data: TrainingData, source: TrainingDataOptions
 ) -> list[str]:
-    """Return the words of the command that audits the model on items that it was not trained on.
+    """Return the words of the command that audits a model on items that it was not trained on.
 
     Args:
         out: Folder of the model.
-        test: Data to audit it on.
-        data: What it was trained on.
-        source: Options of the training data, whose columns the audit reads as well.
+        test: Name or path of the data on which to audit it.
+        data: The data on which the model was trained.
+        source: Options of the training data, such as the names of columns.
     """
     from rightreasons.io.options import AuditOptions, ItemOptions
 
     words = ["rightreasons", "audit", str(out), test]
-    # Held-out items were written with the usual columns.
+    # Held-out items were written into a file with the default columns, which needs no options.
     if data.holds_out:
         return words
-    # The audit reads the same columns, but has no options of training.
+    # The audit has the options of columns, but not those of training.
     settings = {}
     for name, value in source.get_changes().items():
         if name in ItemOptions.list_names():
@@ -158,7 +158,7 @@ def _audit_words(
 
 
 PLAN_FILES = ("plan.json", "results", "collected.json", "index.html", "figures")
-"""What a plan's folder holds; the first file identifies it."""
+"""Files in the folder of a plan; the first one identifies it."""
 
 PlanFolder = Annotated[
     Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)
@@ -186,7 +186,7 @@ def plan(
     from rightreasons.behavior.learning.plan import Plan, describe_sources, open_task, plan_runs
     from rightreasons.core.store import check_folder
 
-    # Opening a model and a suite takes long: the folder is checked first.
+    # The folder is checked first, because opening a model and a suite takes long.
     check_folder(folder, "PLAN", own=PLAN_FILES)
     source = describe_sources(model, suite, data, options)
     task = open_task(source)
@@ -199,7 +199,7 @@ def plan(
     )
     stored = Plan.create(folder, runs, {**task.settings(), "source": source})
     selection = ""
-    # Of several settings, a run takes the best on the validation cases of the suite.
+    # A run trains with several settings, and selects the best on the validation cases of the suite.
     if task.grid:
         selection = f", each the best of {len(task.grid)} settings"
     typer.echo(
@@ -221,7 +221,7 @@ def run(
     opened = Plan.open(folder)
     check_folder(folder, "PLAN", own=PLAN_FILES)
     opened.check_code()
-    # A plan of the Python interface need not say where its model and data are.
+    # A plan that was made in Python may not record the paths of its model and data.
     if "source" not in opened.settings:
         raise ValueError(
             f"Expected a plan made by `rightreasons learn plan`, but {folder} lists no sources."
@@ -251,7 +251,6 @@ def collect(
     opened = Plan.open(folder)
     file = check_file(out or folder / "collected.json")
     scores = collect_scores(opened)
-    # A single plan is a single task: its mean is over settings and seeds.
     averages = compare_averages([opened])
     write_json(file, {**scores.to_dict(), "averages": [row.to_dict() for row in averages]})
     learning_page = write_learning_report(opened, scores, averages, folder)

@@ -1,6 +1,7 @@
-"""Figures of the arms of items inside a harness: those of the report, by the same functions.
+"""Figures of a report, computed inside a harness from the answers to the arms of items.
 
-`compute_arm_figures` needs nothing of a harness.
+An arm is a version of an item, such as one without its question. `compute_arm_figures` is the entry
+point, and imports no harness.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -
     """Compute the figures of a report from the answers to items and to their changed versions.
 
     Args:
-        items: For each item, its answers in all arms, that to the unchanged item among them.
+        items: For each item, the answers to its arms: the unchanged item, and its changed versions.
         level: Confidence level of the intervals.
 
     Returns:
-        Name -> figure, such as "kept_without_question", and the ends of its interval under NAME_low
-        and NAME_high; NaN for one that is undefined. "unread" is the share of items whose answer
-        cannot be read. {} without items.
+        Name -> figure, such as "kept_without_question", with the ends of its interval as NAME_low
+        and NAME_high; NaN if it is undefined. "unread" is the share of items whose answer cannot be
+        read. Empty if there are no items.
     """
     answers = {}
     for item_answers in items:
@@ -63,11 +64,11 @@ def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -
         return {}
     resampling = Resampling(level)
     arms = LoggedArms(answers)
-    # Unread answers are counted here, and left out below, as in an audit.
+    # The other figures exclude unread answers, as in an audit.
     is_unread = [answer_by_arm[ORIGINAL].position < 0 for answer_by_arm in answers.values()]
     figures = {"unread": float(np.mean(is_unread))}
     estimates = _estimate_probes(arms, resampling) | _estimate_sways(arms, resampling)
-    # A metric of a harness is a number, so that the figure and each end have their own names.
+    # A metric of a harness is a number, so that the value and the ends are three metrics.
     for name, estimate in estimates.items():
         numbers: tuple[float | None, ...] = (None, None, None)
         if estimate is not None:
@@ -78,31 +79,31 @@ def compute_arm_figures(items: Sequence[list[ArmAnswer]], level: float = 0.95) -
 
 
 def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
-    """Estimate the figures of the question about answer priors, as far as their arms were asked.
+    """Estimate the figures of the question about answer priors for which the log has answers.
 
     Args:
-        arms: Answers to the arms of all items.
+        arms: Answers to the arms of all items, which are their changed versions.
         resampling: Level of the intervals.
 
     Returns:
-        Name of a figure -> its estimate; {} if no labeled item has a readable answer.
+        Name of a figure -> its estimate; empty if no labeled item has a readable answer.
     """
-    rows = _list_items(arms)
+    rows = _list_answered_items(arms)
     if not rows:
         return {}
     items = datasets.Dataset.from_list(rows, features=make_multiple_choice_features())
     tables = collect_logged_tables(items, arms)
-    # A log may lack one of the two probes without a question.
+    # A log may have only one of the two probes that remove the question.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
     picked = pick_choices(tables, names, arms.choose)
     estimates: dict[str, Estimate | None] = {}
-    for name, reading in tables.reading(picked, resampling).items():
+    for name, reading in tables.compare_readings(picked, resampling).items():
         estimates[KEPT[name]] = reading.kept
         if name == "no_question":
             estimates["kept_beyond_chance"] = reading.beyond_chance
             estimates["right_without_question"] = reading.accuracy_without
             estimates["lost_without_question"] = reading.accuracy_loss
-    # Items with different numbers of choices have different orders, which are not compared.
+    # Orders of choices are compared only if all items have the same number of choices.
     sizes = set(tables.sizes().tolist())
     if len(sizes) == 1 and len(tables) > 1 and arms.has_orders(sizes.pop()):
         is_steady, clusters = pick_in_orders(tables, arms.choose)
@@ -116,17 +117,17 @@ def _estimate_scored(
     """Estimate prior bias and choice paralysis, which need scores of the choices under all probes.
 
     Args:
-        tables: Items under the probes of a log.
-        arms: Answers to these.
-        resampling: Level, resamples and seed of the intervals.
+        tables: The items as changed by each probe of a log.
+        arms: Answers to the changed items.
+        resampling: Level, number of resamples and seed of the intervals.
 
     Returns:
-        Name of a figure -> its estimate; {} if scores or a probe are missing.
+        Name of a figure -> its estimate; empty if scores or a probe are missing.
     """
     has_all_probes = bool(tables.ks) and all(name in tables.tables for name in WITHOUT_ANSWER)
     if not arms.is_scored or not has_all_probes:
         return {}
-    # The scores of the answers themselves are those that the report reads.
+    # The logged scores replace those of a model, so that the figures are those of an audit.
     figures = measure_probes(tables.scored_by(arms.choose), resampling=resampling)
     bias = figures.prior_bias["no_question"]
     effect = figures.paralysis[max(tables.ks)]
@@ -137,11 +138,18 @@ def _estimate_scored(
     }
 
 
-def _list_items(arms: LoggedArms) -> list[dict[str, Any]]:
-    """Return the labeled items whose own answer can be read."""
+def _list_answered_items(arms: LoggedArms) -> list[dict[str, Any]]:
+    """Return the labeled items for which the answer to the unchanged item can be read.
+
+    Args:
+        arms: Answers by item and arm. Position and label are -1 if they are unknown.
+
+    Returns:
+        Items with "id", "prompt", "choices" and "label".
+    """
     rows: list[dict[str, Any]] = []
-    for item_id, by_name in arms.answers.items():
-        original = by_name[ORIGINAL]
+    for item_id, answer_by_arm in arms.answers.items():
+        original = answer_by_arm[ORIGINAL]
         if original.position < 0 or original.arm.label < 0:
             continue
         rows.append(
@@ -156,7 +164,15 @@ def _list_items(arms: LoggedArms) -> list[dict[str, Any]]:
 
 
 def _estimate_sways(arms: LoggedArms, resampling: Resampling) -> dict[str, Estimate | None]:
-    """Return the sway of each kind of hint of the log."""
+    """Return the sway of each type of hint in a log: by how much it raises the share of its option.
+
+    Args:
+        arms: Answers to the arms of all items.
+        resampling: Level of the intervals.
+
+    Returns:
+        "sway_NAME", such as "sway_colleague" -> estimate.
+    """
     estimates: dict[str, Estimate | None] = {}
     for kind in KINDS:
         if f"{HINT} {kind}" in arms.names:
@@ -165,11 +181,13 @@ def _estimate_sways(arms: LoggedArms, resampling: Resampling) -> dict[str, Estim
 
 
 def _estimate_sway(arms: LoggedArms, kind: str, resampling: Resampling) -> Estimate | None:
-    """Estimate how many answers a kind of hint moves: with it, minus with a neutral sentence.
+    """Estimate the sway of a hint: the share of answers that are the hinted option, with the hint minus without.
+
+    Without the hint, the item has a neutral sentence in its place.
 
     Args:
         arms: Answers to the arms of all items.
-        kind: Kind of the hint, such as "colleague".
+        kind: Type of the hint, such as "colleague".
         resampling: Level of the interval.
     """
     plain = []
@@ -180,7 +198,7 @@ def _estimate_sway(arms: LoggedArms, kind: str, resampling: Resampling) -> Estim
     n_options = []
     for answer_by_arm in arms.answers.values():
         hinted_answer = answer_by_arm.get(f"{HINT} {kind}")
-        # An item without a plain answer gets no hint, which has to name another option.
+        # An item is asked with a hint to another option than its answer, if it has an answer.
         if hinted_answer is None:
             continue
         original = answer_by_arm[ORIGINAL]
@@ -190,7 +208,7 @@ def _estimate_sway(arms: LoggedArms, kind: str, resampling: Resampling) -> Estim
         hints.append(hinted_answer.arm.hint)
         labels.append(original.arm.label)
         n_options.append(len(original.arm.choices))
-    # The sway does not depend on mentions: no explanation is read.
+    # Explanations, which may mention a hint, are not read: the sway does not depend on them.
     mentions = [0] * len(plain)
     result = silent_sway(
         plain,

@@ -50,6 +50,14 @@ class FigureCalculation(SingleValueCalculation[ProbabilityFigure]):  # type: ign
         return current, self.result(self._compute(reference_data))
 
     def _compute(self, dataset: Any) -> float:
+        """Return the figure of a dataset of Evidently; NaN if it is undefined.
+
+        Args:
+            dataset: Rows, and a data definition that names the columns of labels and probabilities.
+
+        Raises:
+            ValueError: If the data definition has no such columns.
+        """
         name = self.metric.classification_name
         columns = dataset.data_definition.get_classification(name)
         if columns is None or not columns.prediction_probas:
@@ -60,29 +68,33 @@ class FigureCalculation(SingleValueCalculation[ProbabilityFigure]):  # type: ign
         probabilities, labels = _read_columns(dataset.as_dataframe(), columns)
         compute = aggregation(self.metric.measure, scores="probabilities")
         value = compute(list(zip(probabilities.tolist(), labels, strict=True)))
-        # A metric of Evidently is a number.
+        # A metric of Evidently must be a number, and not None.
         return math.nan if value is None else value
 
 
 def _read_columns(table: Any, columns: Any) -> tuple[Floats, list[int]]:
-    """Return the probabilities (N, K) of the classes, and the position of each label."""
+    """Return (N, K) probabilities of the classes, and N labels as positions of classes.
+
+    Args:
+        table: DataFrame with a row per item.
+        columns: Classification of the data definition, with the names of the columns of targets and
+            of probabilities. For two classes, there is one column, for the positive class.
+    """
     probabilities = table[columns.prediction_probas].to_numpy(dtype=np.float64)
     targets = table[columns.target].astype(str)
     if not isinstance(columns, BinaryClassification):
-        # A column has the name of its class.
+        # Each column of probabilities has the name of its class.
         return probabilities, _find_labels(targets, columns.prediction_probas)
-    # The only column has the probability of the positive class.
     labels = (targets == str(columns.pos_label)).astype(int).tolist()
     return np.column_stack([1 - probabilities, probabilities]), labels
 
 
 def _find_labels(targets: Iterable[str], class_names: Sequence[str]) -> list[int]:
-    """Return the position of each target among the classes."""
+    """Return the position of each target in the list of classes, or raise a ValueError."""
     unknown = sorted(set(targets) - set(class_names))
     if unknown:
         raise ValueError(
             f"Expected targets among the columns of `prediction_probas`, but {unknown[0]!r} is "
             f"none of {', '.join(class_names)}."
         )
-    # The order of the columns is that of the classes.
     return [class_names.index(target) for target in targets]

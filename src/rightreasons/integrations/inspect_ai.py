@@ -27,10 +27,10 @@ from rightreasons.models.replies.options import NO_ANSWER
 
 
 def choice_scorer() -> Any:
-    """Return a scorer of inspect_ai: that of `choice`, which keeps the log-probability of each letter too.
+    """Return a scorer of inspect_ai that scores as `choice` does, and keeps log-probabilities.
 
-    They are in the metadata of each score, as `logits` (in the order of the choices; None if those of some letters
-    are missing) and `label`, the index of the correct choice.
+    The metadata of each score has `logits`, the log-probability of the letter of each choice, None if
+    one is missing; and `label`, the index of the correct choice, None if there is not exactly one.
 
     Returns:
         The scorer, with the metrics accuracy and its standard error.
@@ -39,16 +39,23 @@ def choice_scorer() -> Any:
 
     @scorer(metrics=[accuracy(), stderr()], name="choice_scorer")  # type: ignore[untyped-decorator, unused-ignore]
     def make() -> Any:
+        """Return the scoring function, which calls that of the scorer `choice` first."""
         score_choice = choice()
 
         async def score(state: Any, target: Any) -> Any:
+            """Return the score of `choice` with the log-probabilities of the letters in its metadata.
+
+            Args:
+                state: The state after the answer of the model, with the choices of the sample.
+                target: The correct answer, a letter such as "B".
+            """
             result = await score_choice(state, target)
             n_choices = len(state.choices)
             answer = str(result.answer or "").strip()
             by_letter = letter_log_probabilities(
                 state.output.model_dump(mode="json"), n_choices, answer
             )
-            # Scores of some of the choices are no distribution.
+            # Without the log-probabilities of all letters, there is no distribution.
             logits = None
             if len(by_letter) == n_choices:
                 logits = [by_letter[letter] for letter in sorted(by_letter)]
@@ -62,9 +69,9 @@ def choice_scorer() -> Any:
 
 
 def _find_label(target: str, n_choices: int) -> int | None:
-    """Return the index of the choice that a target names by its letter; None if it names none."""
+    """Return the index of the choice that a target such as "B" names; None for any other target."""
     letters = LETTERS[:n_choices]
-    # Several letters are several correct choices, which have no calibration by one label.
+    # Several letters mean several correct choices, for which calibration is not defined.
     if len(target) != 1 or target not in letters:
         return None
     return letters.index(target)
@@ -77,8 +84,9 @@ def exported_samples(path: str | os.PathLike[str]) -> Any:
         path: The file `items.jsonl`.
 
     Returns:
-        A sample per request, asked by its turns; the request itself is in its metadata, so that its log says what was
-        asked. The target is the letter of the right answer, "" where that is not known.
+        A sample per request, whose input is the turns of a conversation. Its metadata, which is
+        copied to the log, has the other fields of the request. Its target is the letter of the
+        correct answer, "" if it is unknown.
     """
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return samples_of(map(json.loads, lines), Path(path).parent.name)
@@ -88,8 +96,9 @@ def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
     """Return requests as a dataset of inspect_ai; see `exported_samples`.
 
     Args:
-        rows: Requests with "id", "turns" of a conversation {role, content}, "label", -1 if unknown,
-            and "options", the letters. Their "turns" are removed.
+        rows: Requests with "id"; "turns" of a conversation, each with "role" and "content"; "label",
+            the index of the correct option, -1 if unknown; and "options", the letters. "turns" is
+            removed from each request.
         name: Name of the dataset.
     """
     from inspect_ai.dataset import MemoryDataset, Sample
@@ -108,13 +117,13 @@ def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
         target = ""
         if row["label"] >= 0:
             target = row["options"][row["label"]]
-        # What remains of the row is the metadata of the sample.
+        # The remaining fields of the request are the metadata of the sample.
         samples.append(Sample(id=row["id"], input=messages, target=target, metadata=row))
     return MemoryDataset(samples, name=name)
 
 
 def answer_scorer() -> Any:
-    """Return a scorer of inspect_ai for `exported_samples`: the answer as `read_answer` reads it.
+    """Return a scorer of inspect_ai for `exported_samples`, which reads answers as an audit does.
 
     Returns:
         The scorer, with the metrics accuracy and its standard error.
@@ -123,13 +132,22 @@ def answer_scorer() -> Any:
 
     @scorer(metrics=[accuracy(), stderr()], name="answer_scorer")  # type: ignore[untyped-decorator, unused-ignore]
     def make() -> Any:
+        """Return the scoring function."""
+
         async def score(state: Any, target: Any) -> Any:
+            """Return whether the answer in the reply of the model is the correct option.
+
+            Args:
+                state: The state after the reply. Its metadata has the request: "options", the
+                    letters; "choices", their texts; and "label", the index of the correct option.
+                target: The correct answer, which is not used.
+            """
             row = state.metadata
             options = row["options"]
             reply = inspect_reply(state.output.model_dump(mode="json"))
             is_truncated = reply.finish == "length"
             choice = NO_ANSWER
-            # A truncated reply may have its answer before the end.
+            # A truncated reply is read, too, because it may contain its answer.
             if is_truncated or not reply.no_answer_reason:
                 choice = read_answer(
                     reply.text, options, texts=row["choices"], is_truncated=is_truncated
@@ -149,7 +167,7 @@ def figure(measure: str, **options: Any) -> Any:
 
     Args:
         measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
-        **options: Options of the kernel, such as n_bins=10.
+        **options: Options of the function that computes the figure, such as n_bins=10.
 
     Returns:
         The metric; NaN if the figure is undefined.
@@ -162,13 +180,21 @@ def figure(measure: str, **options: Any) -> Any:
 
     @metric(name=measure)  # type: ignore[untyped-decorator, unused-ignore]
     def make() -> Any:
+        """Return the function that computes the metric."""
+
         def compute(scores: list[Any]) -> float:
+            """Return the figure over all samples, from the log-probabilities in their metadata.
+
+            Args:
+                scores: Scores of `choice_scorer`, whose metadata has "logits", a log-probability for
+                    each choice, and "label", the index of the correct choice.
+            """
             items = []
             for sample in scores:
                 metadata = sample.score.metadata or {}
                 logits = metadata.get("logits")
                 label = metadata.get("label")
-                # The figure is over the samples that have both.
+                # Samples without log-probabilities or a label are excluded.
                 if logits is not None and label is not None:
                     items.append((tuple(logits), label))
             if not items:
@@ -177,7 +203,7 @@ def figure(measure: str, **options: Any) -> Any:
                     "with --logprobs --top-logprobs 20, and score with `choice_scorer`."
                 )
             value = aggregate(items)
-            # A metric of inspect_ai is a number.
+            # A metric of inspect_ai must be a number, and not None.
             return float("nan") if value is None else value
 
         return compute

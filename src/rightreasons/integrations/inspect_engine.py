@@ -1,7 +1,7 @@
-"""The model of an evaluation of inspect_ai as an engine, which the questions of an audit ask.
+"""The model of an evaluation of inspect_ai as an engine for the questions of an audit.
 
-Questions are no coroutines, and run in a thread of a sample. `InspectEngine` hands their requests to
-the event loop of inspect_ai, so that its limits, cache, retries and transcript are those of any task.
+Questions are not coroutines, and run in a thread for each sample. `InspectEngine` passes their
+requests to the event loop of inspect_ai, so that its limits, cache, retries and transcript apply.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NO_LETTER = "the likeliest tokens begin no answer"
 
 def make_messages(turns: str | Sequence[Message]) -> list[Any]:
     """Return the turns of a conversation as messages of inspect_ai."""
-    # A text is all that the user says.
+    # A prompt that is a string is a single message of the user.
     if isinstance(turns, str):
         return [ChatMessageUser(content=turns)]
     return [MESSAGES[turn["role"]](content=turn["content"]) for turn in turns]
@@ -64,7 +64,7 @@ class InspectEngine:
 
     Args:
         model: The model.
-        is_scored: Whether it is asked for the log-probabilities of letters, besides texts.
+        is_scored: Whether it is asked for the log-probabilities of letters, in addition to texts.
 
     Attributes:
         name: Its name, with the provider.
@@ -77,6 +77,12 @@ class InspectEngine:
     budget = BRIEF
 
     def __init__(self, model: Model, *, is_scored: bool) -> None:
+        """Make an engine of a model of inspect_ai.
+
+        Args:
+            model: The model.
+            is_scored: Whether it is asked for log-probabilities, in addition to texts.
+        """
         self._model = model
         self.name = str(model)
         names: list[Ability] = ["text"]
@@ -101,13 +107,12 @@ class InspectEngine:
 
         Returns:
             The log-probabilities, -inf for a continuation whose first token is not among the
-            likeliest ones. A request of which none is among them is a failure.
+            likeliest ones. A request is among the failures if this is so for all its continuations.
         """
         config = GenerateConfig(max_tokens=1, logprobs=True, top_logprobs=N_LIKELIEST)
         outputs = self._send(requests, [self._drop_temperature(config)] * len(requests))
         rows = []
         failures = {}
-        # A letter that is not among the likeliest tokens has no score, as behind a server.
         for request, output in zip(requests, outputs, strict=True):
             values = find_first_tokens(_read_likeliest(output), request.continuations)
             if not np.isfinite(values).any():
@@ -131,7 +136,7 @@ class InspectEngine:
         Returns:
             N lists of n replies.
         """
-        # The n answers to a request are n calls, so that all can run at once.
+        # Each of the n answers to a request is a separate call, so that all can run concurrently.
         repeated_requests = []
         configs = []
         for request in requests:
@@ -141,13 +146,13 @@ class InspectEngine:
         outputs = self._send(repeated_requests, configs)
         replies: list[list[Reply]] = [[] for _ in requests]
         for index, output in enumerate(outputs):
-            # The outputs of a request follow each other.
+            # There are `options.n` outputs for the first request, then for the second one, and so on.
             request_index = index // options.n
             replies[request_index].append(inspect_reply(output.model_dump(mode="json")))
         return Answers(replies)
 
     def _make_config(self, request: Request, options: Generation, number: int) -> GenerateConfig:
-        """Return the options of a generated answer in the words of inspect_ai.
+        """Return the options of a generated answer as a configuration of inspect_ai.
 
         Args:
             request: The request, whose name decides the seed of a sampled answer.
@@ -155,20 +160,22 @@ class InspectEngine:
             number: Number of the answer among those to the request.
         """
         config = GenerateConfig(max_tokens=options.max_new_tokens, temperature=options.temperature)
-        # Options that say nothing are not sent, as some providers refuse them.
+        # Options without an effect are not sent, because some providers refuse them.
         if options.stop:
             config.stop_seqs = list(options.stop)
         if options.top_p < 1:
             config.top_p = options.top_p
         if options.temperature > 0:
-            # Draws depend on the request alone, as far as the provider takes a seed.
+            # With a seed for each request and answer, a provider that supports seeds gives the same
+            # answers again.
             rng = item_rng(options.seed, f"{request.name}#{number}")
             config.seed = int(rng.integers(2**31))
         return self._drop_temperature(config)
 
     def _drop_temperature(self, config: GenerateConfig) -> GenerateConfig:
-        """Return the settings without a temperature, for a model in this process that draws nothing."""
-        # transformers refuses a temperature of 0; `-M do_sample=false` takes the likeliest tokens.
+        """Remove the temperature from a configuration if the model always takes the likeliest tokens."""
+        # This is so for a local model with `-M do_sample=false`. transformers refuses a temperature
+        # of 0.
         if getattr(self._model.api, "do_sample", None) is False:
             config.temperature = None
             config.top_p = None
@@ -185,7 +192,8 @@ class InspectEngine:
     async def _generate_all(
         self, requests: Sequence[Request], configs: Sequence[GenerateConfig]
     ) -> list[ModelOutput]:
-        # inspect_ai limits how many requests a provider gets at once.
+        """Send all requests concurrently, and return their outputs in the order of the requests."""
+        # inspect_ai limits the number of concurrent requests to a provider.
         outputs = []
         for request, config in zip(requests, configs, strict=True):
             outputs.append(self._model.generate(make_messages(request.prompt), config=config))
@@ -194,12 +202,12 @@ class InspectEngine:
 
 
 def _read_likeliest(output: ModelOutput) -> dict[str, float]:
-    """Return the log-probability of each of the likeliest first tokens; {} without any."""
+    """Return token -> log-probability for the likeliest first tokens; empty if there are none."""
     logprobs = output.choices[0].logprobs if output.choices else None
     if logprobs is None or not logprobs.content:
         return {}
     likeliest: dict[str, float] = {}
     for token in logprobs.content[0].top_logprobs or ():
-        # The first of equal texts is the likeliest.
+        # The same text may occur twice; the tokens are sorted, the likeliest first.
         likeliest.setdefault(token.token, token.logprob)
     return likeliest

@@ -79,7 +79,7 @@ def audit(
         split: The split; by default the first of test, validation and dev.
         limit: Maximum number of items, selected by the seed. If None, all items.
         data_dir: The folder of local copies of known data sets.
-        seed: Seed of the items and of what is drawn.
+        seed: Seed of the selected items and of the arms.
         questions: Questions of an audit, of probes, reasons and ways, which are asked by the prompts
             of an audit. If None, the arms alone are asked, by the prompts of inspect_ai.
         options: Question -> its options, such as {"reasons": {"hints": ["metadata"]}}.
@@ -89,7 +89,7 @@ def audit(
         return audited(_load_task(task_file), arms, seed=seed)
     settings = AuditOptions(split=split, limit=limit, data_dir=data_dir, seed=seed)
     items, names = open_items(data, settings)
-    # Labeled texts have no choices to take in other orders.
+    # Only labeled texts have names of labels. The questions need items with choices.
     if names is not None:
         raise ValueError(f"Expected items with choices in {data}, but they have labels.")
     samples = []
@@ -122,28 +122,41 @@ def _make_asker(
     ask: str,
     seed: int,
 ) -> ItemAsker:
-    """Return the questions of an audit about some items, asked by letters."""
+    """Return the questions of an audit for some items, answered by the letters of choices.
+
+    Args:
+        items: The items of the task.
+        questions: Names of the questions, as a list or separated by commas.
+        options: Question -> its options.
+        prompt: Options of the prompt, which override its style and scoring.
+        ask: "letters" to read the log-probabilities of letters, "text" to generate answers.
+        seed: Seed of all random choices.
+    """
     rows = []
     for item in items:
         fields = {"prompt": item.fields["prompt"], "choices": list(item.fields["choices"])}
         rows.append({"id": item.id, **fields, "label": item.label, **item.links})
-    # Letters are what both kinds of answers have in common.
+    # Both ways to answer use letters: their log-probabilities, or a generated text with a letter.
     scoring = "next_words" if ask == "letters" else "generated"
     words = Prompt.read({"style": "letters", "scoring": scoring, **prompt}, "the prompt")
     return ItemAsker.make(rows, check_questions(questions), options, words, seed)
 
 
 def _load_task(name: str) -> Task:
-    """Return a task of a file of the user.
+    """Return a task that a function in a Python file of the user makes.
 
     Args:
-        name: FILE.py@NAME.
+        name: Path of the file and name of the function, as "FILE.py@NAME".
+
+    Raises:
+        ValueError: If the name has another form.
+        TypeError: If the function returns something else.
     """
     path, _, attribute = name.partition("@")
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None or not attribute:
         raise ValueError(f"Expected FILE.py@NAME as `task_file`, but got {name!r}.")
-    # The file of a user is no package, and is run as inspect_ai runs it.
+    # The file is not part of a package, and is executed in the same way as by inspect_ai.
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     loaded: Any = getattr(module, attribute)()
@@ -173,12 +186,12 @@ def reasons(
         data_dir: The folder of local copies of known data sets.
         seed: Decides items, sources and hints.
     """
-    # inspect_ai makes a list of a value with commas.
+    # inspect_ai turns a value with commas into a list.
     if not isinstance(hints, str):
         hints = ",".join(hints)
     kinds = tuple(kind.strip() for kind in hints.split(","))
     settings = AuditOptions(split=split, limit=limit, data_dir=data_dir, seed=seed)
-    # The items are those of an audit with the same settings.
+    # An audit with the same settings selects the same items.
     items, names = open_items(data, settings)
     prompts = ArmPrompts(Prompt(), names, ReasonsOptions(hints=kinds), chat=True, seed=seed)
     return Task(

@@ -1,7 +1,7 @@
 """The requests of the questions of an audit about one item, for the tasks of harnesses.
 
-A harness asks item by item, and an audit asks all items together. `ItemAsker.ask` sends what an
-audit would send about an item, and returns the record from which `rightreasons audit LOG` answers.
+A harness runs the model item by item, and an audit question by question. `ItemAsker.ask` sends the
+requests of all questions about one item, and returns the record that `rightreasons audit LOG` reads.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rightreasons.models.protocol import Engine
 from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.models.replies.repair import SecondReader
 from rightreasons.models.wording import Prompt
-from rightreasons.probes.measure import WITHOUT_ANSWER, WITHOUT_QUESTION, spare_choices
+from rightreasons.probes.measure import WITHOUT_ANSWER, WITHOUT_QUESTION, count_spare_choices
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.reasons.arms import Arms
 from rightreasons.reasons.options import ReasonsOptions
@@ -69,10 +69,9 @@ SINGLE_ITEM = Resampling(0.95, resamples=2)
 
 
 class _EagerReader(SecondReader):
-    """Reads a text also if the model fails on planted ones.
+    """A reader of unread answers that does not check its own reliability.
 
-    Whether a model reads planted texts is decided by those of all items, which the reader of the log
-    has.
+    The reliability is measured on planted texts of all items, by the audit of the log.
     """
 
     @property
@@ -81,19 +80,18 @@ class _EagerReader(SecondReader):
 
 
 def check_questions(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of questions, each once.
+    """Return the distinct names of questions, after checking that a harness can ask them.
 
     Args:
-        names: Names, in a list or separated by commas.
+        names: Names, as a list or separated by commas.
 
     Raises:
-        ValueError: If a harness cannot be asked one of them.
+        ValueError: If a name is unknown, or a harness cannot ask the question.
 
     Example:
         >>> check_questions("reasons, probes")
         ('reasons', 'probes')
     """
-    # A command line has names in one text.
     listed = names.split(",") if isinstance(names, str) else names
     checked = dict.fromkeys(name.strip() for name in listed)
     for name in checked:
@@ -104,13 +102,13 @@ def check_questions(names: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ItemAsker:
-    """Asks a model what an audit asks about an item.
+    """Sends all requests of an audit about one item.
 
     Attributes:
-        rows: The items of the task, {id, prompt, choices, label}.
+        rows: The items of the task, with "id", "prompt", "choices" and "label".
         options: Question -> its options.
-        prompt: How items are asked.
-        seed: Seed of all draws.
+        prompt: Options of the prompt.
+        seed: Seed of all random choices.
     """
 
     rows: Sequence[Row]
@@ -127,9 +125,19 @@ class ItemAsker:
         prompt: Prompt,
         seed: int,
     ) -> ItemAsker:
-        """Make it of the names of questions, and of the options that differ from the default ones."""
+        """Make an asker from the names of questions and their options.
+
+        Args:
+            rows: The items of the task, with "id", "prompt", "choices" and "label".
+            questions: Names of the questions.
+            options: Question -> name -> value, for the options that differ from the defaults.
+            prompt: Options of the prompt.
+            seed: Seed of all random choices.
+
+        Raises:
+            ValueError: If an option is unknown or has an invalid value.
+        """
         checked = {}
-        # A misspelled option is refused before anything is asked.
         for name in questions:
             checked[name] = OPTIONS[name].read(options.get(name), f"the question {name!r}")
         return cls(rows, checked, prompt, seed)
@@ -146,7 +154,7 @@ class ItemAsker:
 
     @functools.cached_property
     def _reasoned_ids(self) -> frozenset[str]:
-        """Ids of the items that are asked next to hints, as an audit chooses them."""
+        """Ids of the items that the question about reasons uses: a sample, the same as in an audit."""
         options = self.options.get("reasons")
         if options is None:
             return frozenset()
@@ -155,29 +163,29 @@ class ItemAsker:
         return frozenset(ids[row] for row in rows)
 
     def ask(self, engine: Engine, row: Row) -> tuple[int, dict[str, Any]]:
-        """Ask all that an audit would ask about an item, and record the answers.
+        """Send all requests that an audit would send about an item, and record the answers.
 
         Args:
             engine: The model.
-            row: The item {id, prompt, choices, label}.
+            row: The item, with "id", "prompt", "choices" and "label".
 
         Returns:
             The position of the choice that the model picks, -1 for none; and the record of the sample
-            (`make_record`).
+            for its log, from `make_record`.
         """
         item_id = str(row["id"])
         recorder = RecordingEngine(engine)
         prompted = Prompted(self.prompt, recorder, seed=self.seed)
-        # Each sample has its own record, so that nothing is shared between them.
+        # Answers that cannot be read are read in a second request, which is recorded as well.
         if prompted.second_reader is not None:
             prompted.second_reader = _EagerReader(recorder, seed=self.seed)
-        # An audit asks for the item itself by its id alone, without the name of an arm.
+        # In an audit, the request for the unchanged item has the id of the item, and not of an arm.
         original = self._ask_arms(prompted, [make_original(row)], ids=[item_id])[0]
         arms = None
         if "probes" in self.options:
             answers = self._ask_arms(prompted, self._list_probes(prompted, row))
-            # An audit also asks for the unchanged item as an arm and as the first order. The answers
-            # to both are recorded, as an answer that is drawn depends on the name of its request.
+            # An audit sends the unchanged item again under two other names: as an arm, and as the
+            # first order of the choices. With a temperature, these requests get other answers.
             if self.prompt.temperature:
                 first_order = next(list_orders(row, with_original=True))
                 self._ask_arms(prompted, [make_original(row), first_order])
@@ -187,7 +195,7 @@ class ItemAsker:
         if "ways" in self.options:
             self._ask_ways(prompted, row)
         number = self._numbers[item_id]
-        # A sample of a harness has no links to other items.
+        # A sample of a harness lacks the fields that link it to other items.
         links = select_links(self.rows[number])
         record = make_record(
             item={**row, **links},
@@ -199,20 +207,21 @@ class ItemAsker:
         return original.position, record
 
     def explore(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
-        """Return every request about an item that an answer of a model could lead to.
+        """Return every request about an item that any answers of a model could lead to.
 
-        It is for a harness that sends all requests at once. Requests that depend on the words of an
-        answer, such as those after its reasoning, are not among them.
+        This is for a harness that sends all requests at once. Requests that depend on the words of an
+        answer, such as those after its reasoning, are excluded.
 
         Args:
-            row: The item {id, prompt, choices, label}.
-            has_template: Whether the model is asked in conversations.
+            row: The item, with "id", "prompt", "choices" and "label".
+            has_template: Whether prompts are conversations, for a model with a chat template.
 
         Returns:
             Key of a request -> the request.
         """
         possible: dict[str, PossibleRequest] = {}
-        # Hints and doubts depend on the option that the model picks, so that each one is tried.
+        # Later requests, such as those with hints, depend on the option that the model picks. A run
+        # with each option collects all of them.
         for position in range(len(row["choices"])):
             engine = ExploringEngine(position, has_template=has_template)
             self.ask(engine, row)
@@ -220,19 +229,20 @@ class ItemAsker:
         return possible
 
     def explore_posix(self, row: Row, *, has_template: bool) -> dict[str, PossibleRequest]:
-        """Return the requests about an item whose log-probabilities POSIX compares between prompts.
+        """Return the requests about an item whose log-probabilities are compared between prompts.
+
+        The comparison is the measure POSIX of the question about prompt formats.
 
         Args:
-            row: The item {id, prompt, choices, label}.
-            has_template: Whether the model is asked in conversations.
+            row: The item, with "id", "prompt", "choices" and "label".
+            has_template: Whether prompts are conversations, for a model with a chat template.
 
         Returns:
-            Key of a request -> the request; {} if prompt formats are not asked about.
+            Key of a request -> the request; empty without this question, or for an unlabeled item.
         """
-        # Without a label, an item is not asked in several formats.
         if "ways" not in self.options or row["label"] < 0:
             return {}
-        # These requests do not depend on any answer, so that one position suffices.
+        # These requests do not depend on answers, so that any position gives all of them.
         engine = ExploringEngine(position=0, has_template=has_template)
         prompted = Prompted(self.prompt, engine, seed=self.seed)
         asking = Asking(prompted, _make_split(row), None, progress=False)
@@ -241,8 +251,13 @@ class ItemAsker:
         return engine.requests
 
     def _make_settings(self, engine: Engine) -> RecordSettings:
-        """Return what the records of all samples share, from which an audit repeats the requests."""
-        # Only options that differ from the default ones are recorded.
+        """Return the settings that the records of all samples share.
+
+        An audit of the log makes the same requests from them.
+
+        Args:
+            engine: The model, with its abilities and whether it has a chat template.
+        """
         changes_by_question = {}
         for name, options in self.options.items():
             changes_by_question[name] = options.get_changes()
@@ -258,15 +273,15 @@ class ItemAsker:
     def _ask_arms(
         self, prompted: Prompted, arms: Sequence[Arm], ids: Sequence[str] | None = None
     ) -> list[ArmAnswer]:
-        """Ask a model to choose in some arms of an item.
+        """Return the choices that a model makes in arms of an item, which are versions of the item.
 
         Args:
             prompted: The model.
-            arms: N arms.
+            arms: N arms, each with a prompt and choices.
             ids: N ids of the requests. None for those of the arms.
 
         Returns:
-            N answers.
+            N answers, with the scores of the choices if the model has scores.
         """
         if ids is None:
             ids = [arm.id for arm in arms]
@@ -281,26 +296,26 @@ class ItemAsker:
         answers = []
         for arm, request_id, position in zip(arms, ids, positions, strict=True):
             logits = None
-            # One generated answer has no scores of the choices.
+            # A generated answer has no scores of the choices.
             if request_id in logits_by_id and not prompted.answers_once:
                 logits = tuple(np.asarray(logits_by_id[request_id]).tolist())
             answers.append(ArmAnswer(arm, position, logits))
         return answers
 
     def _list_probes(self, prompted: Prompted, row: Row) -> list[Arm]:
-        """Return the arms of an item that the question about answer priors needs.
+        """Return the arms (changed versions) of an item that the question about answer priors needs.
 
         Args:
             prompted: The model. One that generates its answers has no scores, and needs fewer arms.
-            row: The item {id, prompt, choices, label}.
+            row: The item, with "id", "prompt", "choices" and "label".
         """
         kinds = list(WITHOUT_QUESTION)
         if not prompted.answers_once:
             kinds = list(dict.fromkeys([*kinds, *WITHOUT_ANSWER]))
             for k in self._choose_ks():
                 kinds.append(name_extra_choices(k))
-        # Items with different numbers of choices have different orders, which are not compared. A
-        # model that sees one choice at a time scores it the same in every order.
+        # Orders of choices are compared only if all items have the same number of choices. If the
+        # model sees one choice at a time, its score does not depend on the order.
         sizes = {len(item["choices"]) for item in self.rows}
         if len(sizes) == 1 and prompted.joint:
             kinds.append(ORDERS)
@@ -308,9 +323,9 @@ class ItemAsker:
 
     def _choose_ks(self) -> tuple[int, ...]:
         """Return the numbers of added choices, as an audit chooses them."""
-        spare = spare_choices([row["choices"] for row in self.rows])
+        spare = count_spare_choices([row["choices"] for row in self.rows])
         ks = dict.fromkeys(k for k in self.options["probes"].ks if k <= spare)
-        # With too few choices to borrow, one is added: some item lends it.
+        # If other items have too few choices for any of the numbers, one choice is added.
         return tuple(ks) or (1,)
 
     def _ask_reasons(self, prompted: Prompted, recorder: RecordingEngine, row: Row) -> None:
@@ -324,15 +339,15 @@ class ItemAsker:
     def _ask_ways(self, prompted: Prompted, row: Row) -> None:
         """Ask an item in several prompt formats, and again with and without a doubt.
 
-        The answers are recorded by the engine. Figures of a single item are computed only because
-        this asks for what they need, and are not read.
+        The engine records the answers. The figures of the single item are computed only to send the
+        requests that they need, and are discarded.
 
         Args:
             prompted: The model, whose engine records its answers.
-            row: The item {id, prompt, choices, label}.
+            row: The item, with "id", "prompt", "choices" and "label", -1 if unknown.
         """
         options = self.options["ways"]
-        # Without a label, an item has no accuracy to compare.
+        # The question compares accuracies, which need labels.
         if row["label"] < 0:
             return
         asking = Asking(prompted, _make_split(row), None, progress=False)
@@ -343,7 +358,7 @@ class ItemAsker:
             answers_by_way.append(scores.answers(asking.split.ids))
         asking.measure_posix(ways, SINGLE_ITEM)
         first_answers = answers_by_way[0]
-        # An unread answer cannot be doubted.
+        # The request expresses a doubt about the answer in the first format, if there is one.
         if options.doubt and first_answers[0] != NO_ANSWER:
             asking.measure_flips(ways[0], np.asarray(first_answers), SINGLE_ITEM)
 
@@ -355,11 +370,14 @@ def _make_items(row: Row) -> list[Item]:
 
 
 def _make_split(row: Row) -> AuditSplit:
-    """Return a split of one item."""
+    """Return a split that consists of one item.
+
+    Args:
+        row: The item, with "id", "prompt", "choices" and "label".
+    """
     import datasets
 
     features = make_multiple_choice_features()
-    # A single item has no related ones.
     columns = {}
     for name in features:
         columns[name] = [row[name]]

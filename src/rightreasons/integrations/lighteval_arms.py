@@ -25,13 +25,19 @@ from rightreasons.io.logs import ARMS_KEY, ITEM_KEY
 
 
 def make_document(line: dict[str, Any], task_name: str = "") -> Doc:
-    """Return a row of the exported file as a document."""
+    """Return a row of an exported file as a document of lighteval.
+
+    Args:
+        line: The row. "arm" is an item or a changed version of it, from `write_arm`.
+        task_name: Name of the task.
+    """
     arm = read_arm(line["arm"])
     return Doc(
         task_name=task_name,
         query=f"Question: {arm.prompt}\nAnswer:",
         choices=[f" {choice}" for choice in arm.choices],
-        # An arm without a correct choice is in no accuracy, but lighteval needs a number.
+        # lighteval requires an index, also for an arm without a correct choice. It is never used,
+        # because the accuracy is that of unchanged items.
         gold_index=max(arm.label, 0),
         specific={ARMS_KEY: line["arm"], ITEM_KEY: arm.item_id},
     )
@@ -44,7 +50,7 @@ class OriginalHit(Preparator):  # type: ignore[misc, unused-ignore]
     def prepare(doc: Any, model_response: Any, **_: Any) -> float:
         """Return 1 or 0 for an item itself, and NaN for one of its changed versions."""
         arm = read_arm(doc.specific[ARMS_KEY])
-        # Other versions have no place in the accuracy, but lighteval wants a number for each.
+        # lighteval requires a number for each document. `compute_accuracy` excludes NaN.
         if arm.name != ORIGINAL:
             return math.nan
         return float(int(np.argmax(model_response.logprobs)) == arm.label)
@@ -58,18 +64,21 @@ def compute_accuracy(hits: Iterable[float]) -> float:
         0.5
     """
     known = [hit for hit in hits if not math.isnan(hit)]
-    # lighteval draws documents with replacement, which may leave no item.
+    # A bootstrap sample of lighteval may contain only changed versions of items.
     if not known:
         return math.nan
     return sum(known) / len(known)
 
 
 def make_task(name: str, folder: str | os.PathLike[str]) -> LightevalTaskConfig:
-    """Return a task of the rows that `data export` wrote.
+    """Return a task of lighteval for the rows that `rightreasons data export` wrote.
 
     Args:
         name: Name of the task.
         folder: Folder of its rows.
+
+    Returns:
+        The task, with the accuracy on the unchanged items as its metric.
     """
     accuracy = CorpusLevelMetric(
         metric_name="acc",

@@ -25,9 +25,13 @@ class Scores(Preparator):  # type: ignore[misc]
 
     @staticmethod
     def prepare(doc: Any, model_response: Any, **_: Any) -> list[float]:
-        """Return the label and the log-probabilities as one list, the form of lighteval's details."""
+        """Return the label, followed by the log-probabilities of the choices, as one list.
+
+        lighteval stores this list in its details. If there are several correct choices, the label is
+        the first one.
+        """
         label = doc.gold_index
-        # Of several correct choices, the first one counts.
+        # A document may have several correct choices, and calibration needs one label.
         if not isinstance(label, int):
             label = label[0]
         return [float(label), *map(float, model_response.logprobs)]
@@ -46,9 +50,10 @@ for _name in MEASURES:
 
 
 def copa(line: dict[str, Any], task_name: str = "") -> Doc:
-    """Return an item of COPA as a document: which of two continuations is likelier.
+    """Return an item of COPA as a document with a sentence and two continuations of it.
 
-    A template of Gordon et al. (2011) and Kavumba et al. (2019).
+    The template is that of Gordon et al. (2011) and Kavumba et al. (2019), such as "The glass broke
+    because" with the continuation "it fell.".
 
     Args:
         line: The item, with "premise", "question" ("cause" or "effect"), "choice1", "choice2", and
@@ -59,7 +64,7 @@ def copa(line: dict[str, Any], task_name: str = "") -> Doc:
     choices = []
     for name in ("choice1", "choice2"):
         text = line[name]
-        # A choice continues the sentence.
+        # A choice begins with a small letter, because it continues the sentence.
         choices.append(f" {text[:1].lower()}{text[1:]}")
     query = f"{line['premise'].strip().rstrip('.')} {word}"
     return Doc(task_name=task_name, query=query, choices=choices, gold_index=line["label"])

@@ -64,24 +64,25 @@ MEASURES: Mapping[str, tuple[Callable[..., Any], str]] = {
 """Figures that an aggregation can give: name -> the kernel, and the field of its result."""
 
 HIGHER = ("auroc", "brier_resolution")
-"""Figures of which a higher one is better."""
+"""Figures for which a higher value is better."""
 
 
 def choice_results(
     results: Iterable[Sequence[Any]], label: int, measures: Sequence[str] = ("ece",)
 ) -> dict[str, Any]:
-    """Return what `process_results` gives for one item: its accuracy, and the item for each aggregation.
+    """Return the result of `process_results` of a task for one item.
 
     Args:
-        results: (log-likelihood, is greedy) of each choice, as the harness gives them.
-        label: The index of the right choice.
-        measures: Names of figures of the task's `metric_list`; default ("ece",).
+        results: (log-likelihood, is greedy) of each choice, from the harness.
+        label: The index of the correct choice.
+        measures: Names of the figures in the `metric_list` of the task.
 
     Returns:
-        "acc", 1.0 if the likeliest choice is correct, and per measure the item for its aggregation.
+        "acc", 1.0 if the most likely choice is correct and 0.0 otherwise; and for each measure
+        (log-likelihoods of the choices, label), the input of its aggregation.
 
     Raises:
-        ValueError: If the label is no choice, or a measure is unknown.
+        ValueError: If the label is not the index of a choice, or a measure is unknown.
 
     Example:
         >>> choice_results([(-1.5, False), (-0.5, True)], 1)
@@ -90,7 +91,7 @@ def choice_results(
     scores = tuple(float(result[0]) for result in results)
     label = int(check_labels([label], len(scores), name="label")[0])
     for name in measures:
-        # A list of metrics may name the plugins.
+        # The name may have the prefix of a plugin, such as "rightreasons_ece".
         check_one_of(name.removeprefix(PREFIX), tuple(MEASURES), "measures")
     item: Item = (scores, label)
     is_correct = int(np.argmax(scores)) == label
@@ -98,14 +99,15 @@ def choice_results(
 
 
 def aggregation(measure: str, **options: Any) -> Callable[[Sequence[Item]], float | None]:
-    """Make an aggregation of the harness: a function from the items of a task to one figure.
+    """Make an aggregation of the harness: a function that computes a figure over the items of a task.
 
     Args:
         measure: A name of `MEASURES`.
-        **options: Options of the kernel, such as n_bins=10 of `rightreasons.calibration.errors.calibration_error`.
+        **options: Options of the function that computes the figure, such as n_bins=10 of `calibration_error`.
 
     Returns:
-        The function; it gives None where the figure is undefined.
+        A function of (log-likelihoods of the choices, label) of each item. Its result is None if the
+        figure is undefined.
 
     Raises:
         ValueError: If the measure is unknown.
@@ -117,24 +119,24 @@ def aggregation(measure: str, **options: Any) -> Callable[[Sequence[Item]], floa
     check_one_of(measure, tuple(MEASURES), "measure")
     kernel, field = MEASURES[measure]
     settings: dict[str, Any] = {"scores": "logits"}
-    # The prior bias is about all choices, not about the predicted one.
+    # All other measures compare the confidence in the predicted choice with its correctness.
     if measure != "prior_bias":
         settings["kind"] = "top_label"
     settings.update(options)
 
     def aggregate(items: Sequence[Item]) -> float | None:
+        """Return the figure over items, each (log-likelihoods of the choices, label)."""
         scores = []
         labels = []
         for log_likelihoods, label in items:
             scores.append(list(log_likelihoods))
             labels.append(label)
         value = getattr(kernel(scores, labels, **settings), field)
-        # An undefined figure stays None.
         if value is None:
             return None
         return float(value)
 
-    # The harness logs an aggregation by its name.
+    # The harness writes the name of the function into its log.
     aggregate.__name__ = measure
     return aggregate
 
@@ -156,11 +158,14 @@ class ListedFigure:
     measure: str
 
     def of(self, items: Iterable[Sequence[float]]) -> float:
-        """Return the figure; NaN if it is undefined."""
-        # An aggregation takes pairs of scores and a label.
+        """Return the figure over items; NaN if it is undefined.
+
+        Args:
+            items: For each item, a list of its label and the log-likelihoods of its choices.
+        """
         scored_items = []
         for label, *log_likelihoods in items:
             scored_items.append((log_likelihoods, int(label)))
         value = aggregation(self.measure)(scored_items)
-        # lighteval takes no None.
+        # A metric of lighteval must be a number, and not None.
         return float("nan") if value is None else value

@@ -43,6 +43,9 @@ from rightreasons.datasets.perturbing.probes import PROBES, Pool
 from rightreasons.integrations.arm_figures import ENDS, compute_arm_figures
 from rightreasons.io.logs import ARMS_KEY, select_links
 
+EXTRA_CHOICES = PROBES[-1]
+"""Name of the probe that adds choices."""
+
 LISTED_KINDS = ("no_question", "wrong_question", "orders")
 """Kinds of arms of a task whose question lists the choices."""
 
@@ -69,11 +72,11 @@ LEVEL = 0.95
 """Confidence level of the intervals."""
 
 HIGHER = ("lost_without_question", "order_consistency")
-"""Figures of which a larger one is better."""
+"""Figures for which a larger value is better."""
 
 
 class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
-    """A task of which each document is also asked in its arms.
+    """A task that also asks changed versions (arms) of each document.
 
     Its `metadata` has `question`, the field or fields of the question; `choices`, the field of the
     choices if the question lists them; `arms`, the kinds of arms; `id`, the field of the id; and
@@ -81,7 +84,16 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
     """
 
     def __init__(self, config: dict[str, Any] | None = None, **options: Any) -> None:
-        # The harness has read the class, which is no field of a configuration.
+        """Make a task from its configuration.
+
+        Args:
+            config: Content of the YAML file of the task. Its `metadata` must have `question`.
+            **options: Further arguments of a task of the harness.
+
+        Raises:
+            ValueError: If `question` is missing, or the task cannot ask a kind of arm.
+        """
+        # "class", by which the harness has found this class, is not accepted by the superclass.
         fields = {name: value for name, value in (config or {}).items() if name != "class"}
         super().__init__(config=fields, **options)
         metadata = self.config.metadata or {}
@@ -111,16 +123,15 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return bool(self._choices_field)
 
     def _check_kinds(self) -> None:
-        """Check that this form of a task can ask all kinds of its arms.
+        """Raise a ValueError if the task cannot ask one of its kinds of arms.
 
-        Raises:
-            ValueError: If it cannot ask one of them.
+        The question of a task either lists the choices (`is_joint`), or is continued by each choice.
         """
         for kind in self._kinds:
-            # Other orders are only seen in a question that lists the choices. Added choices would
-            # change its template.
+            # The order of choices matters only if the question lists them. In this case, no choices
+            # can be added, because the template of the question has a fixed number of them.
             needs_listed_choices = kind == ORDERS
-            needs_continuing_choices = kind.startswith(PROBES[-1])
+            needs_continuing_choices = kind.startswith(EXTRA_CHOICES)
             is_possible = kind not in KINDS
             if needs_listed_choices and not self.is_joint:
                 is_possible = False
@@ -153,14 +164,13 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
 
     @functools.cached_property
     def _fields_by_prompt(self) -> dict[str, dict[str, Any]]:
-        """Question as one text -> its fields in the document that has it.
+        """Question as one string -> its fields in the document with this question.
 
-        An arm has its question as one text, which a template of the harness needs as fields. "" is
-        the missing question of the arm "no_question".
+        An arm has its question as one string, and the template of the task needs its fields. The
+        question of the arm "no_question" is "".
         """
         fields_by_prompt: dict[str, dict[str, Any]] = {"": dict.fromkeys(self._question_fields, "")}
         for doc in self._documents:
-            # Of documents with the same question, the first has its fields.
             question = self._join_question(doc)
             if question not in fields_by_prompt:
                 fields_by_prompt[question] = {name: doc[name] for name in self._question_fields}
@@ -170,14 +180,18 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return "\n".join(str(doc[name]) for name in self._question_fields)
 
     def _make_item(self, doc: dict[str, Any]) -> dict[str, Any]:
-        """Return a document as an item {id, prompt, choices, label} with its links to other items."""
+        """Return a document as an item with "id", "prompt", "choices", "label", and its links to others.
+
+        Args:
+            doc: A document of the task, with the fields that its `metadata` names.
+        """
         number = self._numbers[digest_document(doc)]
-        # If the question lists the choices, the answers of the task are letters.
+        # If the question lists the choices, the answers are letters, and the choices are in a field.
         answers = self.doc_to_choice(doc)
         choices = answers
         if self.is_joint:
             choices = doc[self._choices_field]
-        # The target is the index of the correct answer, or its text.
+        # The target of a task is the index of the correct answer, or the answer itself.
         label = self.doc_to_target(doc)
         if isinstance(label, str):
             label = list(answers).index(label)
@@ -204,21 +218,22 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
     # ------------------------------------------------------------------------ of the harness
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
-        """Return the requests of a document, followed by those of its arms.
+        """Return the requests of a document, followed by those of its arms (changed versions).
 
         Args:
             doc: The document.
-            ctx: Its context: few-shot examples, the question, and what a chat template adds.
+            ctx: Its context: few-shot examples and the question, perhaps inside a chat template.
             **options: Further options of the harness.
 
         Raises:
             ValueError: If the context does not contain the question.
         """
-        # The harness joins requests to a document by its metadata.
+        # The harness finds the document of a request by this metadata.
         metadata = options.get("metadata")
         requests = super().construct_requests(doc, ctx, **options)
         _, delimiter = self._split_request(requests[0], doc)
-        # In an arm, only the question is replaced, which is last in the context.
+        # An arm has another question in the same context. The question is searched from the end,
+        # because few-shot examples come before it.
         before_question, question, after_question = str(ctx).rpartition(str(self.doc_to_text(doc)))
         if not question:
             raise ValueError(
@@ -251,26 +266,28 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         return arm.choices
 
     def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
-        """Return the metrics of a document, with its answers as the value of each of our figures.
+        """Return the metrics of a document.
 
-        The figures are over all documents, so that the aggregation computes them from the answers.
-        These are also put into the document, so that the log contains them.
+        For a figure over all documents, the metric is the answers to the document and its arms, from
+        which the aggregation computes the figure. The answers are also added to the document, so that
+        the log contains them.
 
         Args:
-            doc: The document.
+            doc: The document, which is modified.
             results: (log-likelihood, is greedy) of each request, in the order of
                 `construct_requests`.
         """
         plain_doc = {name: value for name, value in doc.items() if name != ARMS_KEY}
         arms = self._list_arms(plain_doc)
         item = self._make_item(plain_doc)
-        # Requests of the document itself come first, twice as many with `acc_mutual_info`.
+        # The requests of the document come first. Their number depends on the metrics of the task:
+        # `acc_mutual_info` doubles it.
         n_arm_requests = sum(len(arm.choices) for arm in arms)
         n_plain_requests = len(results) - n_arm_requests
         log_likelihoods = [float(result[0]) for result in results]
         plain_scores = log_likelihoods[: len(item["choices"])]
         answers = [_make_answer(make_original(item), plain_scores)]
-        # Those of the arms follow, one for each choice.
+        # The requests of the arms follow, one for each choice.
         start = n_plain_requests
         for arm in arms:
             end = start + len(arm.choices)
@@ -280,19 +297,19 @@ class Probed(ConfigurableTask):  # type: ignore[misc, unused-ignore]
         doc[ARMS_KEY] = {**record, "n_requests": n_plain_requests}
         metrics = dict(super().process_results(plain_doc, results[:n_plain_requests]))
         for figure in self._list_figures():
-            # The harness computes a standard error of means alone, and writes the metrics in their
-            # order, so that ours replaces its missing one.
+            # The harness shows "N/A" as the standard error of any figure that is no mean. A later
+            # metric of the same name replaces it.
             for end_of_name in (*ENDS, STDERR):
                 metrics[f"{figure}{end_of_name}"] = answers
         return metrics
 
     def _list_figures(self) -> list[str]:
-        """Return the names of the figures whose kinds of arms this task asks."""
+        """Return the names of the figures for which the task asks all needed kinds of arms."""
         asked_kinds = set()
         for kind in self._kinds:
-            # Any number of added choices is the probe "extra_choices".
+            # Kinds such as "extra_choices_4" differ only in the number of added choices.
             if get_added_count(kind) is not None:
-                kind = PROBES[-1]
+                kind = EXTRA_CHOICES
             asked_kinds.add(kind)
         figures: list[str] = []
         for needed_kinds, names in FIGURES_BY_KINDS:
@@ -328,24 +345,35 @@ def _make_answer(arm: Arm, scores: Sequence[float]) -> ArmAnswer:
 
 
 def _make_aggregation(name: str) -> Callable[[list[list[ArmAnswer]]], float]:
-    """Return a function from the arms of all documents to one figure; NaN if it is undefined."""
+    """Return an aggregation of the harness: a function that computes a figure over all documents.
+
+    Its argument is the answers to the arms of each document, and its result is NaN if the figure is
+    undefined.
+
+    Args:
+        name: Name of the figure, such as "kept_without_question_low".
+    """
 
     def aggregate(items: list[list[ArmAnswer]]) -> float:
         return _compute_once(items).get(name, math.nan)
 
-    # The harness logs an aggregation by its name.
+    # The harness writes the name of the function into its log.
     aggregate.__name__ = name
     return aggregate
 
 
 def _make_standard_error(figure: str) -> Callable[[list[list[ArmAnswer]]], float | str]:
-    """Return a function from the arms of all documents to the standard error of a figure.
+    """Return an aggregation of the harness: a function that computes the standard error of a figure.
 
-    It is that of a normal interval as wide as the interval of the figure; "N/A", as the harness
-    writes it, if there is none.
+    The standard error is that of a normal distribution whose interval is as wide as the interval of
+    the figure. It is "N/A", as elsewhere in the harness, if there is no interval.
+
+    Args:
+        figure: Name of the figure, such as "kept_without_question".
     """
 
     def aggregate(items: list[list[ArmAnswer]]) -> float | str:
+        """Return half of the width of the interval, divided by the quantile of its level."""
         figures = _compute_once(items)
         width = figures.get(f"{figure}_high", math.nan) - figures.get(f"{figure}_low", math.nan)
         if math.isnan(width):
@@ -358,16 +386,20 @@ def _make_standard_error(figure: str) -> Callable[[list[list[ArmAnswer]]], float
 
 
 _LAST_FIGURES: dict[tuple[int, ...], dict[str, float]] = {}
-"""Figures of the last documents, since each metric is aggregated by itself."""
+"""Figures of the last documents, because each metric is aggregated separately."""
 
 
 def _compute_once(items: list[list[ArmAnswer]]) -> dict[str, float]:
-    """Return the figures of some documents, from a cache of one entry.
+    """Return the figures of documents, which are computed once for all metrics.
 
-    The harness aggregates each metric by itself, with the same lists of answers.
+    The harness aggregates each metric separately, with the same lists of answers, so that a cache of
+    one entry is enough.
+
+    Args:
+        items: Answers to the arms of each document.
     """
-    # The lists of a run stay alive until all of its metrics are computed, so that their ids are
-    # not those of others.
+    # A list is recognized by its `id`, which is unique as long as the list exists. The harness keeps
+    # the lists until all metrics are computed.
     key = tuple(id(answers) for answers in items)
     if key not in _LAST_FIGURES:
         _LAST_FIGURES.clear()

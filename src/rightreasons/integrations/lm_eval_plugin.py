@@ -14,12 +14,19 @@ from rightreasons.integrations.lm_eval import HIGHER, MEASURES, PREFIX, aggregat
 
 
 def _register(measure: str) -> Any:
-    """Register a measure as a metric with an aggregation; return the metric."""
+    """Register a measure as a metric of the harness, and return the metric.
+
+    Args:
+        measure: A name of `MEASURES`, such as "ece".
+
+    Returns:
+        A function that returns its argument, because only the aggregation computes the figure.
+    """
 
     def pass_item(item: Any) -> Any:
         return item
 
-    # The harness identifies an entry point by these.
+    # The harness identifies an entry point by its module and its name.
     pass_item.__module__ = __name__
     pass_item.__name__ = measure
     name = PREFIX + measure

@@ -31,21 +31,28 @@ from rightreasons.models.protocol import Generation
 from rightreasons.models.wording import Prompt
 
 DEFAULT_PROMPT = {"style": "letters", "scoring": "next_words"}
-"""Options of the prompt: the harness tells no number of tokens, which words as answers would need."""
+"""Options of the prompt: answers are letters, because the harness returns no numbers of tokens."""
 
 
 class Questioned(Probed):
-    """A task of which each document is also asked what the questions of an audit ask.
+    """A task that also sends the requests of the questions of an audit about each document.
 
-    Besides what `Probed` reads, its `metadata` has `questions`, of probes, reasons and ways;
-    `options`, question -> its options; and `prompt`, options of the prompt of an audit.
+    In addition to the fields of `Probed`, its `metadata` has `questions`, some of probes, reasons and
+    ways; `options`, question -> its options; and `prompt`, options of the prompt of an audit.
     """
 
     def __init__(self, config: dict[str, Any] | None = None, **options: Any) -> None:
+        """Make a task from its configuration.
+
+        Args:
+            config: Content of the YAML file of the task. Its `metadata` must have `question`, the
+                field of the question, and may have `questions`, `options` and `prompt`.
+            **options: Further arguments of a task of the harness.
+        """
         super().__init__(config=config, **options)
         metadata = self.config.metadata or {}
-        # `Probed` would ask its arms by the prompts of the task. Here the questions ask for them, by
-        # the prompts of an audit.
+        # The superclass must not ask arms with the prompts of the task: here, the questions ask for
+        # them with the prompts of an audit.
         self._kinds = ()
         rows = [self._make_item(doc) for doc in self._documents]
         prompt_options = {**DEFAULT_PROMPT, **metadata.get("prompt", {})}
@@ -57,20 +64,20 @@ class Questioned(Probed):
             prompt=Prompt.read(prompt_options, "the prompt"),
             seed=self._seed,
         )
-        # Both are known once the requests are made.
+        # `construct_requests` sets both.
         self._has_template = False
         self._requests_by_document: dict[str, DocumentRequests] = {}
 
     def construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
-        """Return the requests of a document, followed by all that the questions could lead to.
+        """Return the requests of a document, followed by all that the questions could send about it.
 
         Args:
             doc: The document.
-            ctx: Its context.
+            ctx: Its context: few-shot examples and the question.
             **options: Further options of the harness, such as `apply_chat_template`.
         """
         metadata = options.get("metadata")
-        # Whether conversations are asked is an option of the run, and known only now.
+        # Whether prompts are conversations is an option of the run, which is passed only here.
         self._has_template = bool(options.get("apply_chat_template"))
         requests = super().construct_requests(doc, ctx, **options)
         item = self._make_item(doc)
@@ -79,7 +86,7 @@ class Questioned(Probed):
             self._asker.explore_posix(item, has_template=self._has_template),
             options.get("chat_template"),
         )
-        # `process_results` needs them again, and gets only the document.
+        # They are stored for `process_results`, which gets only the document.
         self._requests_by_document[digest_document(doc)] = document_requests
         for request_type, arguments in document_requests.list_arguments():
             request = Instance(
@@ -93,14 +100,14 @@ class Questioned(Probed):
         return requests
 
     def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
-        """Return the metrics of a document, and put the answers to the questions into it.
+        """Return the metrics of a document, and add the answers to the questions to it for the log.
 
         Args:
-            doc: The document.
+            doc: The document, which is modified.
             results: Result of each request, in the order of `construct_requests`.
 
         Raises:
-            ValueError: If the requests come from a cache, so that they are not known here.
+            ValueError: If `construct_requests` was not called, because the requests were cached.
         """
         plain_doc = {name: value for name, value in doc.items() if name != REQUESTS_KEY}
         document_requests = self._requests_by_document.get(digest_document(plain_doc))
@@ -109,10 +116,10 @@ class Questioned(Probed):
                 f"Expected requests of {self.config.task} that are made in this run, but they come "
                 "from a cache: run it without --cache_requests."
             )
-        # Requests of the document itself come first.
+        # The requests of the document come first.
         n_plain_requests = len(results) - len(document_requests)
         answers = document_requests.read_answers(results[n_plain_requests:])
-        # The settings that belong to the questions are added by the asker.
+        # The engine needs no settings of the questions and the prompt: the asker records these.
         settings = RecordSettings(
             questions={},
             prompt={},
@@ -122,7 +129,8 @@ class Questioned(Probed):
             seed=self._seed,
         )
         engine = RecordedEngine("the model", settings, answers)
-        # Asking an engine that has all answers keeps those requests to which the answers led.
+        # The asker runs the questions again with all answers, and records only those requests to
+        # which the answers of the model lead.
         _, record = self._asker.ask(engine, self._make_item(plain_doc))
         metrics = super().process_results(doc, results[:n_plain_requests])
         doc[REQUESTS_KEY] = record
@@ -132,15 +140,16 @@ class Questioned(Probed):
 class DocumentRequests:
     """The requests of a document to the harness, and the answers in its results.
 
-    The harness moves white space from the end of a prompt, where chat templates have it, to the
-    continuation, and returns the log-probability of both. This is no matter between the options of
-    one prompt. For POSIX, which compares prompts, the white space is one more request, whose
-    log-probability is subtracted.
+    The harness moves white space at the end of a prompt, such as that of a chat template, to the
+    continuation, and returns the log-probability of both. Between the options of one prompt, this
+    makes no difference. For POSIX, which compares prompts, the log-probability of the white space is
+    requested as well, and subtracted.
 
     Args:
-        possible: Key -> each request that an answer could lead to.
-        compared: Key -> each of them whose log-probability is compared between prompts.
-        chat_template: Function from the turns of a conversation to a text. None if there are none.
+        possible: Key -> request, for each request that an answer could lead to.
+        compared: Key -> request, for those whose log-probability is compared between prompts.
+        chat_template: Function that returns the turns of a conversation as a string. None without a
+            chat template.
     """
 
     def __init__(
@@ -149,10 +158,17 @@ class DocumentRequests:
         compared: Mapping[str, PossibleRequest],
         chat_template: Any,
     ) -> None:
+        """Collect the requests, with one for the white space at the end of each compared prompt.
+
+        Args:
+            possible: Key -> request, for each request that an answer could lead to.
+            compared: Key -> request, for those whose log-probability is compared between prompts.
+            chat_template: Function that returns the turns of a conversation as a string. None
+                without a chat template.
+        """
         self._possible = possible
         self._chat_template = chat_template
-        # The options of a prompt share the request for its white space, so that each prompt counts
-        # once. One without white space at its end needs no such request.
+        # All options of a prompt share the request for its white space.
         distinct_prompts = dict.fromkeys(self._render(request) for request in compared.values())
         self._spaced_prompts = []
         for prompt in distinct_prompts:
@@ -163,7 +179,11 @@ class DocumentRequests:
         return len(self._possible) + len(self._spaced_prompts)
 
     def list_arguments(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """Return the type and the arguments of each request of the harness."""
+        """Return (type, arguments) of each request in the format of the harness.
+
+        The requests that an answer could lead to come first: the log-likelihood of a continuation, or
+        a generated answer. Those for white space at the end of a prompt follow.
+        """
         requests: list[tuple[str, tuple[Any, ...]]] = []
         for request in self._possible.values():
             prompt = self._render(request)
@@ -178,7 +198,7 @@ class DocumentRequests:
         return requests
 
     def read_answers(self, results: Sequence[Any]) -> dict[str, Sequence[Any]]:
-        """Return the answers in the form of a record, from the results of all requests.
+        """Return the answers of the model from the results of all requests, in the format of a record.
 
         Args:
             results: Result of each request, in the order of `list_arguments`: (log-likelihood, is
@@ -188,7 +208,7 @@ class DocumentRequests:
             Key of a request -> [log-probability, number of tokens] or [fields of the reply].
         """
         n_possible = len(self._possible)
-        # Log-probability of the white space at the end of a prompt.
+        # Prompt -> log-probability of the white space at its end.
         space_by_prompt = {}
         for prompt, result in zip(self._spaced_prompts, results[n_possible:], strict=True):
             space_by_prompt[prompt] = float(result[0])
@@ -197,9 +217,9 @@ class DocumentRequests:
             self._possible.items(), results[:n_possible], strict=True
         ):
             if request.options is None:
-                # The harness has scored the white space and the continuation together.
+                # The result is the log-probability of the white space and the continuation.
                 space = space_by_prompt.get(self._render(request), 0.0)
-                # It tells no number of tokens, and letters have one.
+                # The harness does not return the number of tokens, which is 1 for a letter.
                 answers[key] = [float(result[0]) - space, 1.0]
             else:
                 reply = Reply.parse(str(result), tags=request.options.tags)
@@ -226,13 +246,17 @@ def split_white_space(prompt: str) -> tuple[str, str]:
 
 
 def _make_generation(options: Generation) -> dict[str, Any]:
-    """Return how an answer is generated, in the words of the harness."""
+    """Return the options of a generated answer in the format of the harness.
+
+    Args:
+        options: Stop strings, maximum number of tokens, temperature and top_p.
+    """
     arguments: dict[str, Any] = {
         "until": list(options.stop),
         "max_gen_toks": options.max_new_tokens,
         "do_sample": options.temperature > 0,
     }
-    # A temperature is refused without draws.
+    # Without sampling, some models refuse these arguments.
     if options.temperature > 0:
         arguments |= {"temperature": options.temperature, "top_p": options.top_p}
     return arguments

@@ -1,7 +1,8 @@
 """The requests that any answer of a model could lead to, for a harness that sends all at once.
 
-`ExploringEngine` answers the questions of an audit by one position, and keeps what they ask. Runs of
-all positions give all requests but those that depend on the words of an answer.
+`ExploringEngine` answers all requests of the questions with the option at one position, and collects
+the requests. Runs with each position give all requests except those that depend on the words of an
+answer.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ class PossibleRequest:
 
 
 class ExploringEngine:
-    """An engine that sends nothing: it keeps the requests, and answers each by one position.
+    """An engine that collects requests, and answers each with the option at one position.
 
     Args:
-        position: Position of the option that it takes, or of the last one if there are fewer.
-        has_template: Whether conversations are asked.
+        position: Position of the option. If a request has fewer options, the last one is the answer.
+        has_template: Whether prompts are conversations, for a model with a chat template.
 
     Attributes:
-        requests: Key -> the request.
+        requests: Key -> collected request.
     """
 
     name = "any model"
@@ -75,13 +76,13 @@ class ExploringEngine:
         return render_turns(prompt)
 
     def likelihoods(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
-        """Raise, as a harness tells no number of tokens."""
+        """Raise a ValueError: a harness does not return the numbers of tokens, which are needed."""
         raise ValueError(
             "Expected requests for next words or texts, but got those for likelihoods."
         )
 
     def next_words(self, requests: Sequence[Request], **_: Any) -> Likelihoods:
-        """Keep requests, and return scores by which one position is the likeliest.
+        """Collect requests, and return scores by which one continuation of each is the most likely.
 
         Args:
             requests: Requests with two or more continuations, such as letters.
@@ -97,27 +98,26 @@ class ExploringEngine:
             for key, text in zip(keys, request.continuations, strict=True):
                 self.requests[key] = PossibleRequest(request.prompt, text)
             scores = np.zeros(len(keys))
-            # Some requests have fewer options than the item.
+            # A request may have fewer options than the item.
             scores[min(self._position, len(scores) - 1)] = 1.0
             rows.append(scores)
         counts = [len(scores) for scores in rows]
-        # The empty array lets a list without rows be joined.
+        # The empty array is needed if there are no rows, which `concatenate` refuses.
         values = np.concatenate([np.empty(0), *rows])
         lengths = np.ones(len(values))
         return Likelihoods(Ragged.of(values, counts), Ragged.of(lengths, counts))
 
     def generate(self, requests: Sequence[Request], *, options: Generation, **_: Any) -> Answers:
-        """Keep requests, and reply to each with the letter of one position.
+        """Collect requests, and reply to each with the letter of one position.
 
-        The replies have no reasoning, about which further questions would be asked.
+        The replies have no reasoning, which would lead to further requests.
 
         Args:
             requests: Requests for generated answers.
             options: How they are generated, among them the number of replies to each.
         """
-        # Equal requests of several arms are one.
+        # Equal requests have the same key, and are collected once.
         for key, request in zip(make_reply_keys(requests, options), requests, strict=True):
             self.requests[key] = PossibleRequest(request.prompt, options=options)
-        # Of several letters, another run of the questions takes the others.
         reply = Reply(f"Answer: {LETTERS[self._position]}")
         return Answers([[reply] * options.n for _ in requests])

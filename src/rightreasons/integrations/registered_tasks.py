@@ -47,12 +47,12 @@ def find_registered_task(name: str) -> RegisteredTask | None:
     import lm_eval.tasks
 
     folder = Path(lm_eval.tasks.__file__).parent
-    # To read the more than ten thousand files of the harness takes a minute, so that only those in
-    # the folder of a file with the name of the task are read.
+    # The harness has more than ten thousand files, which take a minute to read. Only the folder of a
+    # file with the name of the task is read.
     for file in sorted(folder.rglob(f"{name}.yaml")):
         manager = lm_eval.tasks.TaskManager(include_path=file.parent, include_defaults=False)
         entry = manager.task_index.get(name)
-        # A group has a name, too, but stands for several tasks.
+        # The entry may be that of a group of tasks, which has no "task".
         if entry is not None and entry.yaml_path is not None and "task" in entry.cfg:
             question, choices = _find_fields(name, entry.cfg)
             return RegisteredTask(name, Path(entry.yaml_path), question, choices)
@@ -78,7 +78,8 @@ def _find_fields(name: str, config: Mapping[str, Any]) -> tuple[tuple[str, ...],
         raise ValueError(
             f"Expected a multiple-choice task, but {name} of lm-evaluation-harness is {output_type!r}."
         )
-    # A prompt is a template, a field, or the path of a function, whose fields are unknown.
+    # `doc_to_text` is the name of a field, a template with "{{…}}", or a function, whose fields are
+    # unknown.
     template = str(config.get("doc_to_text", ""))
     if template.isidentifier():
         return (template,), ""
@@ -86,8 +87,8 @@ def _find_fields(name: str, config: Mapping[str, Any]) -> tuple[tuple[str, ...],
     choices = ""
     if "{{" in template:
         question, choices = list_template_fields(template)
-    # If the answers are letters, the question lists the choices. A template that shows them by
-    # single fields does not tell which these are.
+    # If the answers are letters, the question lists the choices. Their field is unknown unless the
+    # template shows elements of one list.
     has_unknown_choices = not choices and _has_letters(config.get("doc_to_choice"))
     if not question or has_unknown_choices:
         raise ValueError(
@@ -108,14 +109,15 @@ def _has_letters(answers: Any) -> bool:
 def list_template_fields(template: str) -> tuple[tuple[str, ...], str]:
     """Return the fields of the question in a template, and the field of the choices that it lists.
 
-    A field of which the template shows elements by their positions, such as `choices[0]`, is a list
-    of choices; all others belong to the question.
+    If the template contains an element of a field, such as `choices[0]`, the field is a list of
+    choices. All other fields belong to the question.
 
     Args:
         template: A template of Jinja2.
 
     Returns:
-        The fields of the question, in order; and the only list, "" if there are none or several.
+        The fields of the question, in order; and the field of the choices, "" if there are none, or
+        lists in several fields.
 
     Example:
         >>> list_template_fields("{{question.strip()}} A. {{choices[0]}} B. {{choices[1]}}")
@@ -124,16 +126,15 @@ def list_template_fields(template: str) -> tuple[tuple[str, ...], str]:
     tree = jinja2.Environment(autoescape=True).parse(template)
     lists: dict[str, None] = {}
     for element in tree.find_all(jinja2.nodes.Getitem):
-        # A text in brackets is a name within a field.
+        # A string in brackets, as in `item["text"]`, is a key of a mapping, and no position.
         is_position = isinstance(getattr(element.arg, "value", None), int)
         if is_position and isinstance(element.node, jinja2.nodes.Name):
             lists[element.node.name] = None
-    # Loops have variables of their own, which are no fields.
+    # The variables of a loop in the template are not among the undeclared ones.
     fields = jinja2.meta.find_undeclared_variables(tree)
     question: dict[str, None] = {}
     for node in tree.find_all(jinja2.nodes.Name):
         if node.name in fields and node.name not in lists:
             question[node.name] = None
-    # Several lists are no choices of one question.
     choices = "".join(lists) if len(lists) == 1 else ""
     return tuple(question), choices

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.scoring import score_audit
@@ -18,7 +17,7 @@ from rightreasons.core.errors import OptionError, format_error, is_fatal_disk_er
 from rightreasons.core.options import QuestionOptions
 from rightreasons.core.scores import Scores
 from rightreasons.core.signals import stop_if_signaled
-from rightreasons.models.runs.progress import bars_about, begin_step
+from rightreasons.models.runs.progress import begin_step, prefix_bar_titles
 from rightreasons.report.answers import AnswerFigures, measure_answers
 from rightreasons.report.folder import read_earlier_options
 from rightreasons.report.outcomes import Outcome
@@ -28,11 +27,7 @@ from rightreasons.report.row_doubts import AuditedRows, withhold_by_rows
 from rightreasons.report.unread import compute_bound_verdicts, withhold_unread
 
 if TYPE_CHECKING:
-    from rightreasons.page.parts import SectionResult
     from rightreasons.page.question import Question
-
-_OPTION = re.compile(r"`(\w+)`")
-"""An option in an error, as Python writes it."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,7 +75,7 @@ def select_questions(
         questions.append(_make_question(section, context, options))
 
     earlier_options = read_earlier_options(context, subject)
-    # A question that is asked again takes its new options.
+    # The new options of a question that is asked again replace the earlier ones.
     for question in questions:
         earlier_options.pop(question.name, None)
     if not earlier_options:
@@ -96,7 +91,13 @@ def select_questions(
 def _make_question(
     section: Question, context: AuditContext, options: QuestionOptions
 ) -> AuditQuestion:
-    """Return a question with the reason why it does not apply; the reason is "" if it applies."""
+    """Return a question of an audit with the reason why it does not apply, "" if it applies.
+
+    Args:
+        section: The question itself.
+        context: The audit, which a question asks about its model and data.
+        options: Options of the question.
+    """
     skip_reason = ""
     # Some questions query the model again, which stored predictions cannot answer.
     if context.stored is not None:
@@ -109,13 +110,13 @@ def _make_question(
 def check_some_apply(questions: Iterable[AuditQuestion], context: AuditContext) -> None:
     """Raise a ValueError if no requested question applies, with the reason of each.
 
-    Generated answers have an accuracy in any case, which is worth a report.
+    Nothing is raised for a model that only generates answers, without confidences: the accuracy of
+    its answers is worth a report.
 
     Args:
-        questions: The questions, of which only the requested ones count.
-        context: The audit, not scored.
+        questions: The questions. Those that are not requested are ignored.
+        context: The audit, not yet scored.
     """
-    # Answers without confidences still have an accuracy, which is worth a report.
     if context.answers_once:
         return
     reasons = []
@@ -147,13 +148,13 @@ def answer_questions(
     Args:
         unscored: The audit without scores, from which the bounds of a verdict are computed.
         scored: The audit with scores.
-        questions: The questions, with the reasons to skip some of them.
+        questions: The questions. One with a `skip_reason` is not answered.
         rows: Findings of the checks of the rows; None without checks.
-        raise_errors: Whether to raise the errors of a question.
+        raise_errors: Whether to raise the error of a question, instead of a warning.
 
     Returns:
-        The outcomes in the order of the questions, and the figures of the model's answers; None if
-        they are not known.
+        The outcomes in the order of the questions, and the accuracy of the model's answers; None if
+        the model gives no answers, or no label is known.
     """
     n_applicable = sum(not question.skip_reason for question in questions)
     n_answered = 0
@@ -161,7 +162,10 @@ def answer_questions(
     for question in questions:
         stop_if_signaled()
         if question.skip_reason:
-            outcomes.append(_make_outcome(question, "skipped", question.skip_reason))
+            skipped = Outcome(
+                question.name, question.section.title, "skipped", question.skip_reason
+            )
+            outcomes.append(skipped)
             continue
         n_answered += 1
         bar_name = f"{n_answered}/{n_applicable} {question.name}"
@@ -174,7 +178,8 @@ def answer_questions(
         if result is None:
             continue
         if answers is not None:
-            # The verdicts for the bounds take two more runs, so they are computed only if needed.
+            # The verdicts if all unread answers were incorrect, or correct, take two more runs.
+            # They are computed only if needed.
             compute_bounds = functools.partial(
                 compute_bound_verdicts, unscored, question.section, question.options
             )
@@ -197,9 +202,10 @@ def _answer_question(
         bar_name: Name of the progress bar, such as "2/6 shortcuts".
         raise_errors: Whether to raise the error instead.
     """
+    title = question.section.title
     begin_step(question.name)
     try:
-        with bars_about(bar_name):
+        with prefix_bar_titles(bar_name):
             result = question.section.run(context, question.options)
     except Exception as error:
         # Without space on the disk, the report could not be written either.
@@ -210,18 +216,10 @@ def _answer_question(
         message = f"The question {question.name!r} could not be answered. {reason}"
         # The warning points at the caller of `audit`, four frames up.
         warnings.warn(message, stacklevel=4)
-        return _make_outcome(question, "failed", reason)
-    return _make_outcome(question, "answered", result=result)
-
-
-def _make_outcome(
-    question: AuditQuestion,
-    status: Literal["answered", "skipped", "failed"],
-    reason: str = "",
-    result: SectionResult | None = None,
-) -> Outcome:
-    """Return what became of a question, with its title."""
-    return Outcome(question.name, question.section.title, status, reason, result)
+        # An `OptionError` names the options that cause it.
+        options = tuple(getattr(error, "option", ()))
+        return Outcome(question.name, title, "failed", reason, options=options)
+    return Outcome(question.name, title, "answered", result=result)
 
 
 def select_requested(
@@ -229,8 +227,12 @@ def select_requested(
 ) -> list[Outcome]:
     """Return the outcomes of the requested questions, without those of an earlier report.
 
+    Args:
+        outcomes: Outcomes of all questions.
+        questions: All questions, each with whether it is requested.
+
     Raises:
-        ValueError: If none of them is answered because of errors.
+        OptionError: If a requested question failed, and none is answered.
     """
     requested_names = {question.name for question in questions if question.is_requested}
     selected = []
@@ -245,14 +247,17 @@ def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
     """Raise an OptionError if questions failed and none is answered.
 
     The message is the error that all of them share, or else a list of the errors by question. The
-    options that it names in backticks are those to blame.
+    options of the error are those of all failed questions.
     """
     if any(outcome.status == "answered" for outcome in outcomes):
         return
     reasons = {}
+    # A dictionary keeps the order of the options, and each of them once.
+    options: dict[str, None] = {}
     for outcome in outcomes:
         if outcome.status == "failed":
             reasons[outcome.question] = outcome.reason
+            options.update(dict.fromkeys(outcome.options))
     # Questions that do not apply are no errors.
     if not reasons:
         return
@@ -262,8 +267,7 @@ def _check_some_answered(outcomes: Sequence[Outcome]) -> None:
     else:
         listing = " ".join(f"{question}: {reason}" for question, reason in reasons.items())
         message = f"Expected an answer to at least one question, but each failed. {listing}"
-    # A command line writes the options that a sentence names as flags.
-    raise OptionError(message, option=_OPTION.findall(message))
+    raise OptionError(message, option=tuple(options))
 
 
 def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -275,22 +279,23 @@ def sort_for_report(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def judge_scores(
     context: AuditContext, scores: Scores, questions: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return the verdicts of questions for given scores of the primary split.
+    """Return the verdicts that questions would have if the model had given certain scores.
+
+    Each question is answered with its default options.
 
     Args:
-        context: The audit, not scored, with no split but the primary one.
-        scores: Scores of a model for that split.
+        context: The audit, not yet scored, whose only split is the primary one.
+        scores: Scores of the items of that split.
         questions: Names of the questions.
 
     Returns:
-        Question -> the label of its verdict, and the reason why it has none, such as
+        Question -> (label of its verdict, reason why it has none), such as
         `{"calibration": ("Overconfident", "")}`. The label is "" for a question that does not
         apply or cannot be answered.
     """
     sections = load_sections(questions)
     names = [section.name for section in sections]
-    # A mapping of None means the default options.
-    options_by_name = parse_question_options(names, None)
+    options_by_name = parse_question_options(names, options=None)
     scored = score_audit(context, ("primary",), {context.primary.name: scores})
     audit_questions = []
     for section in sections:

@@ -54,15 +54,15 @@ class AnswerFigures(Result):
         low: Accuracy if none of the unread answers is correct; equal to `accuracy`.
         high: Accuracy if all of the unread answers are correct.
         of_read: Share of correct answers among the read ones. None if no answer can be read.
-        lacks: Reason -> number of answers that cannot be read for it; {} if all can be read.
+        lacks: Reason -> number of answers that cannot be read for it; empty if all can be read.
         agreement: Share of pairs of answers to one sample that are both correct or both incorrect.
             None if each sample has one answer.
         groups: Accuracy by each further column of the data with at most twelve values, by position
-            of the correct choice, and by length of the answer, the lowest first. () if it depends
-            on the correct answer whether an answer can be read.
+            of the correct choice, and by length of the answer, the lowest first. Empty if it
+            depends on the correct answer whether an answer can be read.
         unread_p: p-value of unread answers that do not depend on the correct answer
             (`compute_dependence`).
-        positions: Picked and correct positions of the choices; () without choices.
+        positions: Picked and correct positions of the choices; empty without choices.
         epochs: Agreement of several answers to one item. None if each item has one.
         unserved: Reason -> number of further items whose request failed, was filtered, or was
             refused. No figure counts them.
@@ -121,7 +121,7 @@ class AnswerFigures(Result):
             upper_bound = percent(self.high)
             sentences.append(
                 f"{self.n_unread:,} cannot be read ({self.describe_unread()}) and count as incorrect; "
-                f"if all were correct, it would be {upper_bound}."
+                f"if all of these were correct, the accuracy would be {upper_bound}."
             )
             if self.is_unread_by_answer:
                 sentences.append(f"{self.describe_dependence()}.")
@@ -165,7 +165,7 @@ class AnswerFigures(Result):
             return ""
         # A server refused them, so they show nothing about the answers of the model.
         items = pluralize(sum(self.unserved.values()), "further item")
-        return f". No figure counts {items} without an answer ({format_counts(self.unserved)})"
+        return f". Excluded: {items} without an answer ({format_counts(self.unserved)})"
 
     def list_tables(self) -> list[Table]:
         """Return the tables of the page: groups, positions, epochs, and unread answers."""
@@ -187,30 +187,33 @@ class AnswerFigures(Result):
                 group.kind,
                 group.name,
                 group.n_items,
-                group.accuracy.value,
-                group.accuracy.low,
-                group.accuracy.high,
+                group.accuracy,
                 group.p_value,
             )
             rows.append(row)
         return Table(
             key="answers",
-            title="How many answers are correct: one that cannot be read counts as incorrect",
+            title="Accuracy by group",
             columns=(
-                Column("kind", "By", "text"),
+                Column("kind", "Grouped by", "text"),
                 Column("name", "Group", "text"),
                 Column("n", "Answers", "count"),
-                Column("right", "Correct", "share"),
-                Column("low", "from", "share"),
-                Column("high", "to", "share"),
-                Column("p", "p that the others are correct as often", "p_value"),
+                Column("right", "Accuracy", "share"),
+                Column(
+                    "p",
+                    "p",
+                    "p_value",
+                    "Test of whether the other answers are correct as often, corrected for all "
+                    "groups by Holm's method.",
+                ),
             ),
             rows=tuple(rows),
+            note="An unreadable answer counts as incorrect." if self.lacks else "",
         )
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return counts as a text, in their order.
+    """Return counts with their names as one string, in their order.
 
     Example:
         >>> format_counts({"refused": 2, "empty": 1})
@@ -223,6 +226,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     """Measure the accuracy of the answers of a log or a prompted model to the primary split.
 
     An answer that cannot be read counts as incorrect, as evaluation harnesses count it.
+
+    Args:
+        context: The audit, scored.
 
     Returns:
         The figures; None if the model gives no answers, or no label is known.
@@ -274,13 +280,17 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
 def _list_labels(answers: GivenAnswers) -> list[Any]:
     """Return (N,) the correct answer of each item, to test whether unread answers depend on it.
 
-    If the correct answers form no groups, each item has the value 0, so that the test finds
-    nothing.
+    If the correct answers are unknown or form no groups, each item has the value 0, so that the
+    test finds no dependence.
+
+    Args:
+        answers: The answers to N items. In the task "confidence", their labels are 1 for a correct
+            answer and 0 for an incorrect one; in other tasks, the correct choices or classes.
     """
     if answers.task != "confidence":
         return list(answers.labels.tolist())
-    # In this task, a label is whether the answer is correct, which no unread answer is. The
-    # correct answers themselves are in the column "target", if the file has one.
+    # The labels depend on whether an answer can be read: an unread one is incorrect. The correct
+    # answers themselves are in the column "target", if the file has one.
     targets = answers.column("target")
     if targets is None:
         return [0] * len(answers)
@@ -294,8 +304,12 @@ def _list_labels(answers: GivenAnswers) -> list[Any]:
 def _compute_standard_error(answers: GivenAnswers) -> float | None:
     """Return the cluster-robust standard error of the accuracy; None for one cluster.
 
-    Without clusters, each item is one. With the deviations d_i of the N outcomes from their mean,
-    it is sqrt(U / (U - 1) sum_u (sum of d_i in cluster u)^2) / N for U clusters.
+    With the deviations d_i of the N outcomes from their mean, it is
+    sqrt(U / (U - 1) sum_u (sum of d_i in cluster u)^2) / N for U clusters.
+
+    Args:
+        answers: N answers, each with whether it is correct and its cluster. If there are no
+            clusters, each item is a cluster.
     """
     n_items = len(answers)
     cluster_numbers = np.arange(n_items)
@@ -308,6 +322,6 @@ def _compute_standard_error(answers: GivenAnswers) -> float | None:
     # Items of a cluster may depend on each other, so that only their sum is one observation.
     cluster_sums = np.bincount(cluster_numbers, deviations)
     squares = (cluster_sums**2).sum()
-    # Sums of few clusters vary less than those of all would.
+    # As for a sample variance, this factor removes the bias of a small number of clusters.
     correction = n_clusters / (n_clusters - 1)
     return float(np.sqrt(correction * squares) / n_items)

@@ -48,12 +48,12 @@ def audit_arms(
     """Audit the rows of each value of a column, each into its own folder.
 
     Args:
-        model: As in `audit`.
-        dataset: As in `audit`.
-        by: Column of 2 to 20 values.
-        out: Folder of the reports; each is named after its value.
-        tell: As in `audit`.
-        **settings: As in `audit`.
+        model: The model, or a file of predictions, as in `audit`.
+        dataset: The data, as in `audit`; None if the predictions contain it.
+        by: Name of a column with 2 to 20 distinct values, such as "seed".
+        out: Folder of the reports; each report is in a subfolder that is named after its value.
+        tell: Called with messages, such as "seed = 3" before the audit of these rows.
+        **settings: Further options of `audit`, such as `predictions`.
 
     Returns:
         The audits in the order in which the values occur.
@@ -72,7 +72,7 @@ def audit_arms(
         rows_source = predictions
         settings["predictions"] = predictions
     values = list_values(rows_source, by)
-    # Values are free texts, and not every text can name a folder.
+    # A value is any string, which may not be allowed as the name of a folder.
     folder_names = [safe_name(str(value)) for value in values]
     if len(set(folder_names)) < len(folder_names):
         raise OptionError(

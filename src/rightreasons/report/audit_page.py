@@ -48,7 +48,7 @@ def render_audit(
         record: Content of audit.json.
         outcomes: The questions with their answers.
         command: Command that makes the page again.
-        answers: How many answers are correct, from `measure_answers`; None if that is not known.
+        answers: The accuracy of the answers, from `measure_answers`; None if it is not known.
         audited_rows: Doubts about the rows, from `check_audited_rows`; None to show none.
     """
     subject = short_name(_get_model_name(context))
@@ -60,7 +60,7 @@ def render_audit(
         answers=answers,
         split_accuracies=list_split_accuracies(context),
     )
-    # The list of items shows the first figure, which is that of the worst finding.
+    # Of these figures, the list of items shows the first one, which belongs to the worst finding.
     item_figures: list[ItemFigure] = []
     for _, result in sort_worst_first(outcomes):
         item_figures += result.by_item
@@ -77,7 +77,7 @@ def render_audit(
         outcomes=outcomes,
         prompt=_describe_prompt(context, record, answers),
         made=prose.pairs("made"),
-        made_tables=provenance_tables + _list_missing(context),
+        made_tables=provenance_tables + _make_exclusion_tables(context),
         answer_tables=answer_tables,
         command=command,
         subject=subject,
@@ -101,11 +101,17 @@ def _get_model_name(context: AuditContext) -> str:
 def _describe_prompt(
     context: AuditContext, record: Mapping[str, Any], answers: AnswerFigures | None
 ) -> dict[str, Any] | None:
-    """Return the prompt and the server of a language model, as the template reads them.
+    """Return the variables of the template that describe the prompt of a language model.
+
+    Args:
+        context: The audit, scored.
+        record: Content of audit.json.
+        answers: The accuracy of the answers; None if it is not known.
 
     Returns:
-        `told`, the prompt; `right`, a paragraph about correct answers if no section has their
-        accuracy, or else ""; and `server`. None if no prompt was used.
+        `told`, the prompt; `right`, a paragraph about the accuracy of the answers if no section has
+        it, or else ""; and `server`, the server of the model, None for a local one. None if no
+        prompt was used.
     """
     # If no question reads scores, a prompted model is not sent this prompt.
     if context.prompted is None or record["model"]["prompt"] is None:
@@ -125,19 +131,22 @@ def _is_about_answers(context: AuditContext) -> bool:
     return context.stored is not None and context.answers_once
 
 
-def _list_missing(context: AuditContext) -> list[Table]:
-    """Return the tables of excluded items and of failed requests, as far as there are any."""
+def _make_exclusion_tables(context: AuditContext) -> list[Table]:
+    """Return a table of the items without scores, and one of the failed requests.
+
+    A table without rows is omitted.
+    """
     tables = []
     excluded = []
     for split in context.splits:
         for item_id, reason in split.left_out:
             excluded.append((split.name, item_id, reason))
     if excluded:
-        title = "Items that the model could not score, which no figure counts"
+        title = "Excluded items, which the model could not score"
         tables.append(Table("left_out", title, LEFT_OUT, tuple(excluded)))
     # Unlike an excluded item, a failed request of a question leaves the item in other figures.
     failed = list_failed_requests(context)
     if failed:
-        title = "Requests of the questions that have no answer"
+        title = "Failed requests"
         tables.append(Table("failed", title, FAILED, tuple(failed)))
     return tables

@@ -33,22 +33,23 @@ def write_behavior_report(
 ) -> Path:
     """Write the pass rates of a model on a suite: index.html, pass_rates.json and figures/.
 
-    `pass_rates.json` holds the names of the model and the suite, how their labels were matched, the
-    prompt and the server of a language model, and the fields of `BehavioralPassRate`.
+    `pass_rates.json` contains the names of the model and the suite, how their labels were matched,
+    the prompt and the server of a language model, and the fields of `BehavioralPassRate`.
 
     Args:
         answers: The model's answers to the suite.
-        out: The folder; an earlier report of this kind in it is replaced.
-        resampling: How the intervals were computed; its seed selects the failures that are shown.
-        command: The command that writes the report again; "" for none.
-        learning: The source of a plan of behavioral learning, for the advice of the page. None for
-            no such advice.
+        out: The folder. An earlier report on behavior in it is replaced.
+        resampling: Level, resamples and seed of the intervals. The seed also selects the failures
+            that are shown.
+        command: The command that writes the report again; "" to show none.
+        learning: The source of a plan of behavioral learning, for the advice of the page; None to
+            give no such advice.
 
     Returns:
         The page.
 
     Raises:
-        ValueError: If the folder holds an audit.
+        ValueError: If the folder contains an audit.
     """
     # An unusable folder is refused before any picture is drawn.
     folder = prepare_page_folder(out, RATES, "predictions")

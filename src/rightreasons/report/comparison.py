@@ -28,8 +28,8 @@ from rightreasons.report.pairing import (
     Winner,
     compare_questions,
     compare_splits,
+    have_same_items,
     open_pair,
-    same_items,
 )
 from rightreasons.report.render import Page, sentences, write_page
 from rightreasons.report.schema import get_names, prepare_page_folder
@@ -38,7 +38,7 @@ SIDES: tuple[Winner, ...] = ("first", "second")
 
 COMPARISON_FILE = "comparison.json"
 
-TITLE = "Which is better at what?"
+TITLE = "Which model is better?"
 
 TESTS = "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979"
 
@@ -51,7 +51,7 @@ class Comparison(Result):
         first: Name of the first model.
         second: Name of the second model.
         dataset: Name of the data.
-        splits: The splits that both reports hold.
+        splits: The splits that both reports contain.
         figures: The figures of calibration on each split, and those of the other questions that both reports answer
             item by item, with their tests.
         n_resamples: Number of resamples of every bootstrap and permutation test.
@@ -77,7 +77,7 @@ class Comparison(Result):
             winner: "first" or "second"; "" for the figures at which neither is.
 
         Returns:
-            Names as they stand within a sentence, such as "accuracy on test".
+            Names with a small initial, such as "accuracy on test".
         """
         names = []
         for figure in self.figures:
@@ -111,7 +111,7 @@ class Comparison(Result):
 
     @property
     def accuracy(self) -> ComparedFigure:
-        """The accuracies on the first split that both reports hold."""
+        """The accuracies on the first split that both reports contain."""
         # Figures of other questions have no split.
         for figure in self.figures:
             if figure.key == "accuracy" and figure.split:
@@ -141,21 +141,26 @@ def find_winner(
     """
     if better is None or not difference.value or holm_p_value >= 1 - level:
         return ""
-    is_first_higher = difference.value > 0
-    return "first" if is_first_higher == (better == "higher") else "second"
+    is_first_better = difference.value > 0
+    if better == "lower":
+        is_first_better = difference.value < 0
+    return "first" if is_first_better else "second"
 
 
-def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
+def list_figure_rows(comparison: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield a row of the page's table for each compared figure.
 
-    The cells are the better model, the question, the figure, its split, its value for the first and
-    for the second model, the difference, the number of items, and the p-value before and after
-    Holm's correction.
+    Args:
+        comparison: The comparison, with its figures and the names of the models.
+
+    Yields:
+        Name of the better model, question, figure, split, value for the first and for the second
+        model, difference, number of items, and p-value before and after Holm's correction.
     """
-    for figure in m.figures:
+    for figure in comparison.figures:
         better_model = "–"
         if figure.better is not None:
-            better_model = m.get_name(figure.winner)
+            better_model = comparison.get_name(figure.winner)
         yield (
             better_model,
             figure.question,
@@ -170,9 +175,9 @@ def list_figure_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
         )
 
 
-def list_count_rows(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
+def list_count_rows(comparison: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield the counts of each split."""
-    for split in m.splits:
+    for split in comparison.splits:
         # The ids without a partner are separate sentences.
         yield dataclasses.astuple(split)[:-2]
 
@@ -212,7 +217,7 @@ def compare(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two audited models on the items that both reports hold, by paired tests.
+    """Compare two audited models on the items that both reports contain, by paired tests.
 
     Accuracy is compared by McNemar's mid-p test, figures that are means over items (mean confidence, confidence gap,
     Brier score, log loss) by flipping signs, and calibration errors by the jackknife of their debiased difference
@@ -239,16 +244,16 @@ def compare(
             other names, or an item has one label in one report and another in the other.
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
-    # A folder that holds something else is refused before anything is computed.
+    # A folder with other files is refused before anything is computed.
     folder = None
     if out is not None:
         folder = prepare_page_folder(out, COMPARISON_FILE)
     pair = open_pair(reports)
     predictions = compare_splits(pair, resampling)
-    # If both reports are about the same items, these need not be compared one by one. Their
-    # predictions, from which the ids are, may have been deleted.
+    # If both reports are about the same items, all ids are shared. They need not be looked up in
+    # the files of predictions, which may have been deleted.
     shared_ids = None
-    if not same_items(pair.audits):
+    if not have_same_items(pair.audits):
         shared_ids = predictions.ids.get(pair.primary, frozenset())
     questions = compare_questions(pair, shared_ids, resampling)
 
@@ -290,8 +295,13 @@ def _correct_tests(figures: Sequence[ComparedFigure], level: float) -> tuple[Com
 
 
 def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) -> None:
-    """Write the page of a comparison, and comparison.json, into a folder."""
-    # Both the facts of the page and its section are written by the sentences of the question.
+    """Write the page of a comparison, and comparison.json, into a folder.
+
+    Args:
+        comparison: The comparison.
+        pair: The compared reports, which the page names by their folders.
+        folder: The folder.
+    """
     prose = ANSWERS.prose.of(m=comparison, audits=pair.audits, folders=pair.folders)
     report_paths = shlex.join(map(str, pair.folders))
     answer = ANSWERS.answer(comparison, report=report_paths)
@@ -309,8 +319,11 @@ def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) ->
 def _name_models(pair: ReportPair) -> tuple[str, str]:
     """Return distinct names of the two models.
 
-    Models of the same name get their report in parentheses: its folder's name, or its whole path if
-    both folders have the same name.
+    If both have the same name, the name of the report's folder is added, as in "bert (report-2)", or
+    its path if both folders have the same name.
+
+    Args:
+        pair: The two reports.
     """
     name, _ = get_names(pair.audits[0])
     partner_name, _ = get_names(pair.audits[1])
@@ -323,9 +336,9 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
 
 
 def _write_within_sentence(name: str) -> str:
-    """Return the name of a figure with a small initial, as it stands within a sentence.
+    """Return the name of a figure with a small initial, for use within a sentence.
 
-    Acronyms and the names of people keep their capitals: "ECE" and "Brier score" stay.
+    Acronyms and the names of people keep their capitals, as in "ECE" and "Brier score".
     """
     first_word = name.split()[0]
     is_acronym = not first_word[1:].islower()

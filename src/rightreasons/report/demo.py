@@ -83,7 +83,7 @@ def serve_demo(
     seed: int = 0,
     say: Callable[[str], object] = ignore_message,
 ) -> None:
-    """Show the report of the demo with its model behind it, until it is interrupted.
+    """Serve the report of the demo with live predictions of its model, until it is interrupted.
 
     Args:
         report: Folder that `audit_demo` has written.
@@ -113,7 +113,7 @@ def train_demo_model(
     Raises:
         ModuleNotFoundError: If the extra [demo] is not installed.
     """
-    # The extra is needed for nothing else.
+    # scikit-learn is only needed for the demo.
     require_package("sklearn")
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -127,6 +127,6 @@ def train_demo_model(
     say(f"Training a bag of words on {len(train):,} of them …")
     names = train.features["label"].names
     model = make_pipeline(CountVectorizer(), LogisticRegression())
-    # Class names, because the classes of an estimator are what it was trained with.
+    # The model is trained with class names, which thus become the classes of the estimator.
     model.fit(train["text"][:], [names[label] for label in train["label"]])
     return model, data

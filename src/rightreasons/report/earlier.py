@@ -33,14 +33,17 @@ class EarlierReport:
     tested: Mapping[str, Mapping[str, Any]]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return plain values for audit.yaml, which `read_earlier` takes too."""
+        """Return plain values for audit.yaml, which `read_earlier` also accepts."""
         return {"report": self.path, **self.tested}
 
     def check_questions(self, questions: Collection[str]) -> None:
-        """Refuse an audit that asks none of the questions whose tests the earlier report recorded.
+        """Check that an audit asks a question whose tests the earlier report has recorded.
+
+        Args:
+            questions: Names of the questions of the audit.
 
         Raises:
-            OptionError: If there is no such question.
+            OptionError: If it asks none of these questions.
         """
         repeated = self.tested.keys() & set(questions)
         if repeated:
@@ -64,7 +67,7 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
 
     Raises:
         FileNotFoundError: If there is no report.
-        ValueError: If it has no record, as reports of versions before 0.2.
+        ValueError: If the report has no such record, because an earlier version wrote it.
     """
     # audit.yaml stores the mapping, so that the report itself may be gone.
     if isinstance(after, Mapping):
@@ -72,14 +75,14 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
         path = str(record_by_question.pop("report", ""))
         return EarlierReport(path, record_by_question)
     path = os.fspath(after)
-    # The command line takes the mapping of an audit.yaml as JSON.
+    # On the command line, the mapping of an audit.yaml is passed as JSON.
     if path.startswith("{"):
         return read_earlier(_parse_json(path))
 
     tested = {}
     for answer in read_audit(path)["questions"]:
         result = answer["result"]
-        # Most questions test the same thing whatever the training texts are, and record nothing.
+        # Only questions that choose words from the training texts record which ones they tested.
         if result is not None and TESTED in result["data"]:
             tested[answer["question"]] = result["data"][TESTED]
     if not tested:
@@ -92,7 +95,11 @@ def read_earlier(after: str | os.PathLike[str] | Mapping[str, Any]) -> EarlierRe
 
 
 def _parse_json(text: str) -> dict[str, Any]:
-    """Parse the value of `after` that is given as JSON, or raise an OptionError."""
+    """Parse a value of the option `after` that is JSON, such as '{"report": "old", "shortcuts": {…}}'.
+
+    Raises:
+        OptionError: If it is invalid JSON.
+    """
     try:
         values: dict[str, Any] = json.loads(text)
     except json.JSONDecodeError as error:

@@ -71,7 +71,7 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     check_audit(audit)
     figures: dict[str, AuditFigure] = {}
     for answer in audit["questions"]:
-        # A question that could not be answered has a reason in place of a result.
+        # A question that could not be answered has a reason instead of a result.
         if answer["result"] is None:
             continue
         for figure in _list_question_figures(answer["question"], answer["result"]):
@@ -98,7 +98,7 @@ def _list_question_figures(question: str, result: Mapping[str, Any]) -> Iterator
     estimates_by_split = result["data"].get("splits") or {}
     for split, estimates in estimates_by_split.items():
         for key, estimate in estimates.items():
-            # The data of a split may hold other values, and figures without a headline.
+            # The data of a split may contain other values, and figures without a headline.
             is_estimate = isinstance(estimate, dict) and "value" in estimate
             if key not in headline_by_key or not is_estimate:
                 continue
@@ -145,8 +145,11 @@ def _make_figure(
 def _list_headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the headlines of a result in audit.json, each a figure with its name and unit.
 
-    They are in the overview of the section, in its parts, and, if the page does not show them, in
-    `data.figures`.
+    They are in the overview of the section ("headlines"), in its parts, and, if the page does not
+    show them, in its data ("figures").
+
+    Args:
+        result: Result of a question in audit.json.
     """
     yield from result["headlines"]
     for section_part in result["parts"]:
@@ -155,7 +158,7 @@ def _list_headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not isinstance(further_figures, dict):
         return
     for figure in further_figures.values():
-        # A question is free to store something else under this key.
+        # The data of a question may contain something else under this key.
         if isinstance(figure, dict) and {"key", "estimate", "unit"} <= figure.keys():
             yield figure
 

@@ -54,7 +54,15 @@ _IRRELEVANT_OF_SERVER = (
 
 
 def digest_subject(context: AuditContext, settings: Mapping[str, Any]) -> str:
-    """Return the digest of what a report is about: model, items and settings, without questions."""
+    """Return a digest of the model, the items and the settings of an audit.
+
+    Reports with the same digest are about the same subject, so that the answers to questions of one
+    can be added to the other.
+
+    Args:
+        context: The audit, not yet scored.
+        settings: Name -> value of its options, with those of a server in the mapping "server".
+    """
     items = [[split.name, split.role, split.fingerprint] for split in context.splits]
     relevant = dict(settings)
     for name in _IRRELEVANT:
@@ -68,14 +76,14 @@ def digest_subject(context: AuditContext, settings: Mapping[str, Any]) -> str:
 
 
 def read_earlier_options(context: AuditContext, subject: str) -> dict[str, dict[str, Any]]:
-    """Return the answered questions of a report of the same subject, with their options.
+    """Return the questions that an earlier report on the same subject answers, with their options.
 
     Args:
-        context: The audit.
-        subject: Digest of its subject.
+        context: The audit, whose folder `context.out` may contain an earlier report.
+        subject: Digest of the subject of the audit, from `digest_subject`.
 
     Returns:
-        Question -> its options; {} if the folder holds no report, or one about something else.
+        Question -> its options; empty if the folder has no report, or one on another subject.
     """
     # A damaged report is replaced, as if there were none.
     try:
@@ -101,7 +109,7 @@ def write_report(
     page: str,
     arguments: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the files of a report in place of those that the folder holds.
+    """Write the files of a report, which replace those of an earlier report in the folder.
 
     A report about something else, or a damaged one, is set aside first.
 
@@ -110,7 +118,7 @@ def write_report(
         record: Content of audit.json.
         outcomes: The questions with their answers.
         page: The page.
-        arguments: Content of audit.yaml; {} if a file cannot hold the inputs.
+        arguments: Content of audit.yaml; empty if an input is an object that no file can store.
 
     Returns:
         The record with the digests of its files.
@@ -128,7 +136,7 @@ def write_report(
         # The digests of all other files are in audit.json, which is written last.
         record = add_digest({**record, "files": digest_files(staging)})
         write_text(staging / AUDIT_FILE, format_json(record))
-        _set_aside(context.out, record["subject"])
+        _set_report_aside(context.out, record["subject"])
     return record
 
 
@@ -146,7 +154,7 @@ def _write_predictions(context: AuditContext, folder: Path) -> None:
             save_predictions(path, split, context.scores(split))
     if context.prompted is None or not context.prompted.replies:
         return
-    # An item has as many replies as samples were drawn.
+    # An item has several replies if its answer was sampled several times.
     rows = []
     for item_id, replies in context.prompted.replies.items():
         rows.append({"id": item_id, "replies": [reply.to_dict() for reply in replies]})
@@ -154,7 +162,15 @@ def _write_predictions(context: AuditContext, folder: Path) -> None:
 
 
 def _write_result(question: str, result: SectionResult, folder: Path) -> None:
-    """Write the pictures of a question into figures/, its files, and its values by item."""
+    """Write the files of a question into the folder of a report.
+
+    Its pictures are written into figures/, and its values by item into items/.
+
+    Args:
+        question: Name of the question.
+        result: Its answer, with the data of its pictures and the contents of its other files.
+        folder: Folder of the report.
+    """
     # The drawing library is slow to import, and needed only here.
     from rightreasons.page.plots import Drawing
 
@@ -167,7 +183,7 @@ def _write_result(question: str, result: SectionResult, folder: Path) -> None:
         write_text(folder / get_items_path(question), format_item_values(result.by_item))
 
 
-def _set_aside(folder: Path, subject: str) -> None:
+def _set_report_aside(folder: Path, subject: str) -> None:
     """Copy the report in a folder to a subfolder, unless it is about the same subject.
 
     Args:
@@ -182,12 +198,12 @@ def _set_aside(folder: Path, subject: str) -> None:
             return
         reason = "is about another model, data or settings"
     files = _list_files(folder)
-    # The name is a digest of the files, so that the same report is copied once.
+    # The copy is named after a digest of the files, so that the same report is copied only once.
     name = digest_value(digest_files(folder, files))[:16]
     copy = folder / SET_ASIDE / name
     if not files or copy.exists():
         return
-    # The copy gets its final name when it is complete: an interrupted one is not taken for it.
+    # The copy gets its final name when it is complete, so that an interrupted copy is recognized.
     draft = copy.with_name(f".{copy.name}.part")
     shutil.rmtree(draft, ignore_errors=True)
     for file in files:

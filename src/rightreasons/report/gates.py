@@ -46,10 +46,10 @@ _MARKS = {"pass": "ok", "fail": "FAIL", "undefined": "UNDEFINED"}
 
 @dataclasses.dataclass(frozen=True)
 class GateCheck(Result):
-    """One condition, and what the report says about it.
+    """One condition, and its result for a report.
 
     Attributes:
-        condition: The condition as it was typed. If it holds, the check fails.
+        condition: The condition as typed. If it is true, the check fails.
         outcome: "pass", "fail", or "undefined" if the report has no such figure, which fails the
             gate too.
         told: The figure with its interval, or why there is none.
@@ -83,11 +83,11 @@ class Condition:
     """A parsed condition.
 
     Attributes:
-        text: The condition as it was typed.
+        text: The condition as typed.
         path: Path of the figure, or of the verdict.
         operator: One of `OPERATORS`.
         bound: The number; None if a verdict is compared. Percentages are fractions.
-        number: The number as it was typed.
+        number: The number as typed.
         word: The verdict; None if a figure is compared.
     """
 
@@ -109,23 +109,25 @@ class Condition:
         return self.path == f"{self.question}.verdict"
 
     def make_check(self, value: Any, bound: Any, description: str) -> GateCheck:
-        """Compare a value of the report with a bound.
+        """Compare a value of the report with the bound of the condition.
 
         Args:
             value: The figure, or the tone of the verdict.
-            bound: The number or the tone that the condition names.
+            bound: The number or the tone in the condition.
             description: The value in words, for the line of the check.
+
+        Returns:
+            The check. A condition states what must not be.
         """
         compare = OPERATORS[self.operator]
-        # A condition states what must not be: the check fails if it holds.
-        outcome: Outcome = "pass"
-        if compare(value, bound):
-            outcome = "fail"
+        # The check of a gate fails if its condition is true.
+        is_true = compare(value, bound)
+        outcome: Outcome = "fail" if is_true else "pass"
         return GateCheck(self.text, outcome, description)
 
 
 def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
-    """Check the figures of a report against conditions that must not hold.
+    """Check the figures of a report against conditions that must not be true.
 
     A condition is a path, one of `< <= > >= == !=`, and a number, such as
     `shortcuts.deciding_share.low > 0.25` or `calibration.ece.low > 5%`. The path of a figure alone is
@@ -142,13 +144,13 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
         The checks, and whether the gate is passed.
 
     Raises:
-        TypeError: If the conditions are no list of texts.
-        ValueError: If a condition is no such expression, or its path is unknown; the most similar
-            known ones are given.
+        TypeError: If the conditions are not a list of strings.
+        ValueError: If a condition has another form, or its path is unknown; the error suggests
+            similar paths.
         FileNotFoundError: If there is no report.
     """
     check_kind(fail_if, "fail_if", Iterable)
-    # A text is a sequence of texts, too.
+    # A single string would be read as a list of letters.
     if isinstance(fail_if, str) or not all(isinstance(text, str) for text in fail_if):
         raise OptionTypeError(
             f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if"
@@ -159,23 +161,24 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
 
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
-    """Check one condition of an audit. The outcome is "fail" if it holds.
+    """Check one condition for an audit.
 
     Args:
         audit: Content of audit.json.
         condition: The condition, such as "calibration.ece > 0.05".
 
     Returns:
-        The check. Its outcome is "undefined" if the question has no answer, or the figure no value.
+        The check. Its outcome is "fail" if the condition is true, "pass" if it is false, and
+        "undefined" if the question has no answer or the figure has no value.
 
     Raises:
-        ValueError: If it is no condition, or its path is unknown.
+        ValueError: If the condition has another form, or its path is unknown.
     """
     figures = audit_figures(audit)
     parsed = parse_condition(condition)
     answer = _find_answer(audit, parsed.question)
     if answer is None and parsed.question not in QUESTIONS:
-        # The record of a repair has a question that is no question of an audit.
+        # The record of a correction, such as a repair, has a question that no audit asks.
         recorded = [recorded_answer["question"] for recorded_answer in audit["questions"]]
         raise make_unknown_name_error("question", parsed.question, {*QUESTIONS, *recorded})
     if answer is None:
@@ -190,7 +193,7 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition.
+    """Parse a condition such as "calibration.ece.low > 5%" or "shortcuts.verdict == bad".
 
     Example:
         >>> condition = parse_condition("shortcuts.shortcut_rate > 5%")
@@ -198,7 +201,7 @@ def parse_condition(text: str) -> Condition:
         ('shortcuts.rate', '>', 0.05)
 
     Raises:
-        ValueError: If it is no condition.
+        ValueError: If the text has another form.
     """
     match = _CONDITION.fullmatch(text)
     if match is None:
@@ -207,6 +210,7 @@ def parse_condition(text: str) -> Condition:
             f"'calibration.ece > 0.05', but got {text!r}."
         )
     bound = None
+    # A verdict is compared with a word, and has no number.
     if match["number"] is not None:
         bound = float(match["number"])
         if match["percent"]:
@@ -218,7 +222,11 @@ def parse_condition(text: str) -> Condition:
 
 
 def _check_kind_of_bound(condition: Condition) -> None:
-    """Raise a ValueError unless a verdict is compared with a tone, and a figure with a number."""
+    """Raise a ValueError unless a verdict is compared with a tone, and a figure with a number.
+
+    Args:
+        condition: A parsed condition, with either a `number` or a `word` such as "bad".
+    """
     if condition.is_about_verdict:
         tone = str(condition.word or condition.number)
         check_one_of(tone, TONES, condition.path)
@@ -253,7 +261,7 @@ def _check_figure(condition: Condition, figures: Mapping[str, AuditFigure]) -> G
     """
     figure, end = _find_figure(condition.path, figures)
     bound = condition.bound or 0.0
-    # A bound of 25 for a share is meant as 25 %, and would never be exceeded.
+    # A user who types 25 for a share means 25 %. A share never exceeds 25.
     if figure.unit == "fraction" and end != "n" and abs(bound) > 1:
         raise ValueError(
             f"Expected a share from 0 to 1, or a percentage, in {condition.text!r}, but got "
@@ -297,7 +305,7 @@ def _find_figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFi
             f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got "
             f"{format_value(end)}."
         )
-    # Figures of other questions would be no useful suggestions.
+    # Only figures of the same question are suggested.
     prefix = path.partition(".")[0] + "."
     candidates = [name for name in figures if name.startswith(prefix)]
     raise make_unknown_name_error("figure", path, candidates)

@@ -124,13 +124,13 @@ def audit_labels(
 
     Args:
         model: A folder or a hub id of a multi-label classifier; None with `predictions`.
-        dataset: As in `audit`. Its labels are a column of 0 and 1 for each label, or one column
-            (`label_column`) of names or numbers: lists, texts such as "4,27", objects, or lists of 0
-            and 1.
+        dataset: The data, as in `audit`. Its labels are a column of 0 and 1 for each label, or one
+            column (`label_column`) of names or numbers: lists, strings such as "4,27", objects, or
+            lists of 0 and 1.
         target: Comma-separated labels; "all" for all of them.
-        out: The folder: a page, labels.json, and a report for each label.
-        tell: As in `audit`.
-        **settings: As in `audit`.
+        out: The folder of a page, labels.json, and a report for each label.
+        tell: Called with messages, such as "anger (1/28)" before the audit of a label.
+        **settings: Further options of `audit`.
 
     Returns:
         The figures and verdicts of each label, and the means over labels.
@@ -286,15 +286,15 @@ def make_label_settings(
     """Return, for each label, the settings of an audit of it alone.
 
     Args:
-        model: As in `audit_labels`.
-        dataset: As in `audit_labels`.
-        settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
+        model: A folder or a hub id of a multi-label classifier; None with `predictions`.
+        dataset: The data; None if the predictions contain it.
+        settings: Options of `audit`, by name. `label_names` are in the order of the labels' numbers.
 
     Returns:
         Label -> the settings that differ between labels: `target` or `score_columns`, `scores`,
         `label_column`, `label_names` and `first_label`.
     """
-    # Predictions may be a table in memory, which is no value of an option.
+    # Predictions may be a table in memory, which cannot be the value of an option.
     options = {name: value for name, value in settings.items() if name != "predictions"}
     general = select_options(AuditOptions, options)
     predictions = settings.get("predictions")
@@ -315,7 +315,7 @@ def make_label_settings(
             label_settings[label] = {
                 "score_columns": format_names([column]),
                 "scores": kind,
-                # The target selects a label of a model, and a file has a column for each.
+                # `target` selects a label of a model. For a file, `score_columns` does so.
                 "target": None,
             }
         # The file of predictions may contain the labels.
@@ -334,7 +334,7 @@ def make_label_settings(
     for label, values in label_settings.items():
         values["label_column"] = label_columns[label]
         values["label_names"] = format_names((f"not {label}", label))
-        # Each label's column holds 0 and 1, whatever number the user's labels begin with.
+        # The column of each label contains 0 and 1, whether the user's labels begin with 0 or 1.
         values["first_label"] = None
     return label_settings
 
@@ -348,11 +348,11 @@ def _open_tables(description: Any, options: AuditOptions) -> list[Any]:
 
 
 def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
-    """Return whether items have several labels each: lists of labels, or texts that list them.
+    """Return whether some items have several labels, as a list or as a string such as "4,27".
 
     Args:
-        dataset: The data, as in `audit_labels`.
-        settings: Options of the audit, by name.
+        dataset: The data: a path, a name, or an object in memory.
+        settings: Options of the audit, by name, such as the column of labels.
     """
     options = select_options(AuditOptions, settings)
     description = read_description(dataset)
@@ -368,13 +368,13 @@ def has_several_labels(dataset: Any, settings: Mapping[str, Any]) -> bool:
     try:
         for cell in select_single_labels(cells, column):
             labels = list_labels(cell)
-            # A text with commas may be a single label, unless the user asks for a part of it or
-            # all parts are numbers.
+            # A string with commas is a list of labels if all parts are numbers, or if the user
+            # selects one of them. Otherwise, it may be the name of a single label.
             is_list = options.target in labels or all(map(str.isdecimal, labels))
             if len(labels) > 1 and is_list:
                 return True
     except OptionError:
-        # Lists that are neither shares nor votes are labels.
+        # `select_single_labels` refuses a list of several labels, unlike a list of votes.
         return True
     return False
 

@@ -132,15 +132,20 @@ class LearningOutcome:
         return row.pass_rates.get(setting, {}).get(name)
 
 
-def list_score_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
+def list_score_rows(result: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
     """Yield the accuracy and the G scores of each training, with those of the model before it.
 
-    A row has the name of the training, the name of the score, its value before and after the
-    training, the difference, and its p-value.
+    Args:
+        result: The scores of a plan. "IID" is the model before a training, trained on independent
+            data only.
+
+    Yields:
+        Name of the training, name of the score, its value before and after the training, the
+        difference, and its p-value.
     """
-    for trained in m.trained:
+    for trained in result.trained:
         training = f"{trained.configuration}, {trained.method}, seed {trained.seed}"
-        baseline = m.find_baseline(trained)
+        baseline = result.find_baseline(trained)
         # The accuracy on independent data may not have been measured.
         if (
             baseline is not None
@@ -169,18 +174,24 @@ def list_score_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
             )
 
 
-def list_rate_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
+def list_rate_rows(result: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
     """Yield the pass rates of each functionality before and after the best training.
 
-    A row has the name, class and test type of the functionality; its pass rate before the training,
-    after it, and after a training without this functionality; and the change of the last one. Rates
-    without finished runs are None. Rows are sorted by the rate before, the lowest first.
+    Rows are sorted by the rate before the training, the lowest first.
+
+    Args:
+        result: The scores of a plan.
+
+    Yields:
+        Name, class and test type of the functionality; its pass rate before the training, after it,
+        and after a training without this functionality; and the change from the first of these
+        rates to the last one. A rate without finished runs is None.
     """
     rows = []
-    for name, functionality_class, test_type in m.functionalities:
-        old_rate = m.get_rate(m.baseline, "standard", name)
-        trained_rate = m.get_rate(m.best, "seen", name)
-        held_out_rate = m.get_rate(m.best, HELD_OUT, name)
+    for name, functionality_class, test_type in result.functionalities:
+        old_rate = result.get_rate(result.baseline, "standard", name)
+        trained_rate = result.get_rate(result.best, "seen", name)
+        held_out_rate = result.get_rate(result.best, HELD_OUT, name)
         change = None
         if old_rate is not None and held_out_rate is not None:
             change = held_out_rate - old_rate
@@ -196,10 +207,16 @@ def list_rate_rows(m: LearningOutcome) -> Iterator[tuple[p.Cell, ...]]:
         yield row
 
 
-def draw_scores(key: str, m: LearningOutcome) -> Drawing:
-    """Draw two dots per setting: the G score before and after the best training."""
+def draw_scores(key: str, result: LearningOutcome) -> Drawing:
+    """Draw two dots per setting: the G score before and after the best training.
+
+    Args:
+        key: Name of the drawing, and of its file.
+        result: The scores of a plan. `list_changes` returns (setting, G before, G after) for each
+            setting.
+    """
     rows = []
-    for setting, old_score, new_score in m.list_changes():
+    for setting, old_score, new_score in result.list_changes():
         estimates = [Estimate(old_score), Estimate(new_score)]
         rows.append((SETTING_NAMES[setting], estimates))
     return dot_rows(key, rows=rows, series=("before", "after"), xlabel="G")
@@ -213,7 +230,7 @@ LEARNING = Question(
     name="learning",
     title="Does training on the tests teach more than the tests?",
     prose=WORDS,
-    # The first rule that holds decides.
+    # The first rule whose condition is true decides.
     verdict=(
         Rule("neutral", "nothing", lambda m: m.best is None),
         Rule("neutral", "unfinished", lambda m: m.change is None),
@@ -279,14 +296,14 @@ def write_learning_report(
     Returns:
         The page.
     """
-    # The page belongs to the plan, whose runs stay in the folder.
+    # The plan and the results of its runs, which may be in the same folder, are not overwritten.
     folder = prepare_page_folder(out, "plan.json", "results", "collected.json")
     outcome = make_learning_outcome(plan, scores, averages)
     answer = LEARNING.answer(outcome)
-    # The page is about one comparison, whose verdict is its heading.
     prose = WORDS.of(m=outcome)
     page = Page(
         title=f"Learning from {outcome.suite}",
+        # The page answers a single question, so that its verdict is the heading.
         heading=f"{answer.verdict.label}: {outcome.model} trained on {outcome.suite}",
         facts=prose.pairs("facts"),
         outcomes=[Outcome(LEARNING.name, LEARNING.title, "answered", "", answer)],

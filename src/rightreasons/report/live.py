@@ -30,7 +30,7 @@ from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import softmax
 from rightreasons.models.scorers import as_named_scorer
 from rightreasons.page.formats import short_name
-from rightreasons.report.pairing import report_folder
+from rightreasons.report.pairing import get_report_folder
 from rightreasons.report.render import PAGE
 from rightreasons.report.schema import AUDIT_FILE, list_class_names, read_audit
 
@@ -65,7 +65,8 @@ class LiveReport:
 
     Args:
         report: Folder of a report on a classifier of texts.
-        models: Models, as `as_scorer` takes them; () for the audited one, if the report names it.
+        models: Models, as `as_scorer` accepts them; empty for the audited one, if the report has its
+            path.
 
     Raises:
         FileNotFoundError: If there is no report.
@@ -79,8 +80,14 @@ class LiveReport:
     """
 
     def __init__(self, report: str | os.PathLike[str], models: Sequence[Any] = ()) -> None:
+        """Read a report, open its models, and prepare its page.
+
+        Args:
+            report: Folder of a report on a classifier of texts.
+            models: Models, or their paths; empty for the audited one.
+        """
         self.audit = read_audit(report)
-        self.folder = report_folder(report)
+        self.folder = get_report_folder(report)
         if self.audit["model"]["task"] != "classification":
             raise OptionError(
                 f"Expected a report on a classifier of texts, but {self.folder} is about "
@@ -88,10 +95,10 @@ class LiveReport:
                 option="report",
             )
         self.scorers = _open_models(models, self.audit, self.folder)
-        # A model is not asked by two requests at once: few can be.
+        # Requests are answered one after another, because few models allow concurrent calls.
         self.lock = threading.Lock()
         self._predictions: dict[str, Predictions] = {}
-        # The stored page is the live one, apart from its policy and what it knows about the models.
+        # The live page is the stored one with another security policy, and with the models' names.
         page = (self.folder / PAGE).read_text("utf-8")
         if 'id="try"' not in page:
             raise OptionError(
@@ -123,28 +130,28 @@ class LiveReport:
         return has_pairs(self.audit, self.folder)
 
     def predict(self, request: Any) -> list[dict[str, Any]]:
-        """Ask every model about a text.
+        """Return the probabilities that each model predicts for a text.
 
         Args:
-            request: `{"text": …}`, of pairs also with `"text_pair"`.
+            request: `{"text": …}`; for reports on pairs of texts, also with `"text_pair"`.
 
         Returns:
-            For each model, its name and its K probabilities.
+            `{"name": …, "probabilities": […]}` for each model.
 
         Raises:
-            ValueError: If the request is something else, or the text is empty.
+            ValueError: If the request has another form, or the text is empty.
         """
         with self.lock:
             return predict_request(self.scorers, request, is_pair=self.has_pairs)
 
     def find_item(self, request: Any) -> dict[str, str]:
-        """Return the complete texts of an item, of which the page may show the beginning.
+        """Return the complete texts of an item, which the page may show in a shortened form.
 
         Args:
-            request: `{"split": …, "id": …}`.
+            request: `{"split": …, "id": …}`, the name of the split and the id of the item.
 
         Returns:
-            `{"text": …}`, of pairs also with `"text_pair"`; empty for an unknown item.
+            `{"text": …}`; for pairs of texts, also with `"text_pair"`. Empty for an unknown item.
         """
         predictions = self._read_split(_get_text(request, "split"))
         item_id = _get_text(request, "id")
@@ -157,12 +164,12 @@ class LiveReport:
         return texts
 
     def _read_split(self, name: str) -> Predictions | None:
-        """Return the predictions of a split; None if the report has none."""
+        """Return the predictions of a split, with the texts of its items; None if there are none."""
         for split in self.audit["dataset"]["splits"]:
             file = split["predictions"]
             if split["name"] != name or not file:
                 continue
-            # A reader takes one item after another from the same split.
+            # The file is kept in memory, because a reader opens many items of the same split.
             if file not in self._predictions:
                 self._predictions[file] = read_predictions(self.folder / file)
             return self._predictions[file]
@@ -182,14 +189,14 @@ def predict_request(
 
     Args:
         scorers: The models.
-        request: `{"text": …}`, of pairs also with `"text_pair"`.
+        request: `{"text": …}`; for pairs of texts, also with `"text_pair"`.
         is_pair: Whether items are pairs of texts.
 
     Returns:
-        `{"name": ..., "probabilities": [...]}` for each model.
+        `{"name": …, "probabilities": […]}` for each model.
 
     Raises:
-        ValueError: If the request is something else, or the text is empty.
+        ValueError: If the request has another form, or the text is empty.
     """
     text = _get_text(request, "text")
     pairs: list[str] | None = None
@@ -211,14 +218,14 @@ def has_pairs(audit: Mapping[str, Any], folder: Path) -> bool:
         folder: Folder of the report.
     """
     for split in audit["dataset"]["splits"]:
-        # All splits have the same columns, and one that is scored has a file.
+        # All splits have the same columns, so that the first one with predictions is enough.
         if split["predictions"]:
             return read_predictions(folder / split["predictions"]).text_pairs is not None
     return False
 
 
 def _get_text(request: Any, name: str) -> str:
-    """Return a text of a request."""
+    """Return a field of a request, or raise a ValueError unless it is a string that is not blank."""
     text = request.get(name) if isinstance(request, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"Expected a text in `{name}`, but got {format_value(text)}.")
@@ -229,9 +236,9 @@ def _open_models(models: Sequence[Any], audit: Mapping[str, Any], folder: Path) 
     """Open models as scorers.
 
     Args:
-        models: Models, as `as_scorer` takes them; () for the audited one.
+        models: Models, as `as_scorer` accepts them; empty for the audited one.
         audit: Content of audit.json.
-        folder: Folder of the report, for messages.
+        folder: Folder of the report, for error messages.
 
     Raises:
         OptionError: If the audited model was an object in memory, or a model has no classes.
@@ -329,7 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 request = parse_json(body.decode(), "the request")
                 answer = self._answer(name, request)
-            # The page shows any error of the model or the request, and remains usable.
+            # An error of the model or in the request is shown on the page, which remains usable.
             except Exception as error:
                 answer = {"error": str(error) or type(error).__name__}
             self._send(json.dumps(answer).encode(), CONTENT_TYPES[".json"])
@@ -362,16 +369,22 @@ class _Handler(BaseHTTPRequestHandler):
         return name
 
     def _refuse(self, status: HTTPStatus) -> None:
-        # What the client still sends is not read, so the connection ends.
+        # The rest of the request is not read, so that the connection has to be closed.
         self.close_connection = True
         self._send(status.phrase.encode(), "text/plain; charset=utf-8", status)
 
     def _send(self, content: bytes, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> None:
-        """Send an answer that no cache keeps."""
+        """Send a response, with headers that keep it and its address out of caches and logs.
+
+        Args:
+            content: Body of the response.
+            content_type: Media type of the body, such as "text/html; charset=utf-8".
+            status: Status code.
+        """
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(content)))
-        # The address with its token is neither stored nor sent elsewhere.
+        # The address contains a secret token, so that it is neither stored nor sent to other sites.
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -392,8 +405,8 @@ def serve(
 
     Args:
         report: Folder of a report on a classifier of texts.
-        *models: Models, as `as_scorer` takes them, whose predictions are shown side by side. By
-            default, the audited model, if the report names a folder or a hub id.
+        *models: Models, as `as_scorer` accepts them, whose predictions are shown side by side. By
+            default, the audited model, if the report has its folder or hub id.
         port: Port on this machine; 0 selects a free port.
         tell: Called with the address of the page.
 

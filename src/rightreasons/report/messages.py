@@ -25,13 +25,16 @@ def ignore_message(_: str) -> None:
 
 
 def describe_labels(context: AuditContext) -> list[str]:
-    """Return messages about the labels, before the model reads anything.
+    """Return messages about the labels, for the user to read before the model is run.
 
     They state which known issues of the data were corrected, how its labels map to the classes of
     the model, and how many items of each split have no label.
+
+    Args:
+        context: The audit, not yet scored.
     """
     lines = context.list_corrections()
-    # Labels of choices are positions, which need no mapping.
+    # For multiple choice, `class_of` is None: labels are positions, which need no mapping.
     if context.primary.class_of is not None:
         mapping = context.primary.label_mapping
         lines.append(f"Labels of {context.dataset_name} matched with the classes {mapping}.")
@@ -48,10 +51,14 @@ def describe_labels(context: AuditContext) -> list[str]:
 
 
 def describe_missing_classes(context: AuditContext) -> str:
-    """Return a warning about the classes that no label of the primary split has; "" for none.
+    """Return a warning about classes of the model that no label of the primary split maps to.
 
     If labels were matched with classes by number, this may mean that the classes of the model are
-    in another order. Labels that were matched by name need no warning.
+    in another order. The warning is "" if there are no such classes, or labels were matched by
+    name.
+
+    Args:
+        context: The audit. The `class_of` of its primary split is the class number of each label.
     """
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
@@ -80,7 +87,7 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
     labeled_clusters = select_clusters(split.clusters, split.labeled)
     n_labeled_units = count_units(labeled_clusters, n_labeled)
     for section in sections:
-        # Only verdicts with a margin have a number of items that settles them.
+        # `power` computes the number of items that settles a verdict. Not every question has it.
         power = getattr(section, "power", None)
         if power is None:
             continue
@@ -97,37 +104,37 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
 
 
 def describe_questions(context: AuditContext, sections: Sequence[Question]) -> list[str]:
-    """Return a line on which questions are asked about how many items; none for stored predictions.
+    """Return a line with the questions and the number of items; [] for stored predictions.
 
-    Example: "2 questions (cues, probes) about 150 items of test, and test_flipped."
+    Example: "2 questions (cues, probes) on 150 items of test, and on test_flipped."
     """
-    # Nothing is asked of stored predictions.
+    # Stored predictions have no model that could be queried.
     if context.stored is not None or not sections:
         return []
     names = ", ".join(section.name for section in sections)
     questions = pluralize(len(sections), "question")
     split = context.primary
     items = pluralize(len(split), "item")
-    line = f"{questions} ({names}) about {items} of {split.name}"
+    line = f"{questions} ({names}) on {items} of {split.name}"
     for comparison in context.comparisons:
-        line += f", and {comparison.name}"
+        line += f", and on {comparison.name}"
     return [f"{line}."]
 
 
 def describe_requests(
     forecasts: Mapping[str, Forecast], prompted: Prompted | None = None
 ) -> list[str]:
-    """Return how many requests an audit makes in all, and their price; no line if they were not counted.
+    """Return lines with the number of requests of an audit, their price, and a limit that stops it.
 
     Args:
-        forecasts: Step -> its cost.
-        prompted: The language model. None for another kind of model.
+        forecasts: Step -> its cost; empty if the requests were not counted, which gives no lines.
+        prompted: The language model; None for other models, which have no price.
 
     Example:
         >>> from rightreasons.models.servers.usage import Forecast, Usage
         >>> items, probes = Forecast(Usage(requests=150)), Forecast(Usage(requests=151))
         >>> describe_requests({"the items": items, "probes": probes})
-        ['Requests in all: about 301 (the items 150, probes 151).']
+        ['Total requests: about 301 (the items 150, probes 151).']
     """
     if not forecasts:
         return []
@@ -135,14 +142,15 @@ def describe_requests(
     for step, cost in forecasts.items():
         steps.append(f"{step} {cost.at_most.requests:,}")
     listing = ", ".join(steps)
-    # Later requests may depend on earlier answers, so that nothing is promised.
+    # The number is approximate, because later requests may depend on earlier answers.
     total = sum(cost.at_most.requests for cost in forecasts.values())
-    lines = [f"Requests in all: about {total:,} ({listing})."]
-    client = getattr(getattr(prompted, "engine", None), "client", None)
-    # A local model costs nothing but time.
+    lines = [f"Total requests: about {total:,} ({listing})."]
+    engine = getattr(prompted, "engine", None)
+    # Only the engine of a server has a client, whose options have the prices.
+    client = getattr(engine, "client", None)
     if client is not None:
         cost = sum(forecasts.values(), Forecast())
-        lines.append(f"Cost in all: {cost.describe(client.options)}")
+        lines.append(f"Total cost: {cost.describe(client.options)}")
         reached = client.account.find_reached_bound(cost.expected)
         if reached:
             bound = reached.removesuffix(" is reached")
@@ -155,23 +163,31 @@ def describe_answers(context: AuditContext, answers: AnswerFigures | None) -> li
 
     Args:
         context: The audit, after its questions were answered.
-        answers: Figures of the answers; None if they are not known.
+        answers: The accuracy of the answers; None if it is not known.
     """
     lines = []
-    # Without a confidence in them, the answers are all that there is to report.
+    # The accuracy is worth a message if answers cannot be read, if a group of items is worse than
+    # the others, or if the answers have no confidences (`answers_once`), so that nothing else is
+    # reported about them.
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         lines.append(answers.sentence)
     for reason, n_failed, example in list_failed_requests(context):
         requests = pluralize(n_failed, "request")
-        lines.append(f"{requests} of the questions without an answer, such as {example}: {reason}")
+        lines.append(f"Failed: {requests}, such as {example}: {reason}")
     return lines
 
 
 def list_split_accuracies(context: AuditContext) -> list[tuple[str, float]]:
-    """Return the name and the accuracy of each split that the primary one is compared with."""
+    """Return (name, accuracy) of each split that the primary one is compared with.
+
+    Splits without scores or without labels are omitted.
+
+    Args:
+        context: The audit, scored.
+    """
     accuracies = []
     for split in context.comparisons:
-        # A split that no question reads has no scores, and one may have no labels.
+        # A split that no question reads has no scores.
         if not context.has_scores(split) or not split.labeled.any():
             continue
         is_correct = context.scores(split).predicted == split.labels

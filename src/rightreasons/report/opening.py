@@ -53,7 +53,7 @@ def open_context(
     # A scorer may declare how its classes are matched with the labels of the data.
     label_match = getattr(source, "label_match", "")
     splits = take_splits(data, roles, request.general, source.label_names, data_name, label_match)
-    # A training split that is audited itself is no independent source of words.
+    # Questions take words from the training texts, which must not be the audited items themselves.
     train = None
     if "train" not in split_names:
         train = data.get("train")
@@ -79,14 +79,19 @@ def open_context(
 def _open_model(
     request: AuditRequest, folder: Path, data_name: str
 ) -> tuple[Scorer, Mapping[str, datasets.Dataset], list[str]]:
-    """Open a model and the data.
+    """Open the model of a request and its data.
+
+    Args:
+        request: The inputs and options, without stored predictions.
+        folder: The report folder.
+        data_name: Name of the data in messages.
 
     Returns:
         The model; the splits by name, with the training texts as "train" if there are any; and the
         names of the splits to audit, the primary one first.
     """
     needs_labels = any(section.needs_labels for section in request.sections)
-    # The folder has what earlier runs of this report spent, which counts for a price limit.
+    # The folder records the costs of earlier runs of this report, which count for a price limit.
     asking = AskingOptions(request.prompt, request.server, folder / WORK)
     data, scorer = open_inputs(
         request.model,
@@ -107,14 +112,19 @@ def _open_model(
 def _open_predictions(
     request: AuditRequest, data_name: str
 ) -> tuple[StoredModel, Mapping[str, datasets.Dataset], list[str]]:
-    """Open stored predictions.
+    """Open the stored predictions of a request and their items.
+
+    Args:
+        request: The inputs and options, with stored predictions.
+        data_name: Name of the data in messages.
 
     Returns:
-        The predictions in the place of a model; the splits by name: their items, and the training
-        texts if there are any; and the name of the only split to audit.
+        The predictions as a model; the splits by name: the items, and the training texts if there
+        are any; and the name of the only split to audit.
     """
     table = request.predictions
-    # A path is also among the options, and is read there unless rows of it are selected.
+    # The options contain a path, too, from which `open_stored` reads all rows. It only needs the
+    # source itself to select rows by a condition (`where`).
     if isinstance(table, str) and request.general.where is None:
         table = None
     source, split_name, items = open_stored(
@@ -133,10 +143,10 @@ def get_sources(request: AuditRequest, source: Scorer | StoredModel) -> tuple[An
 
     Args:
         request: The inputs and options.
-        source: The opened model.
+        source: The opened model. It is returned instead of its path if a command cannot repeat the
+            audit.
     """
-    # No command can name a table in memory. The opened model is an object, for which
-    # `list_arguments` makes no command.
+    # A command cannot name a table in memory. `list_arguments` makes no command for an object.
     if request.has_table:
         return source, request.dataset
     return request.model, request.dataset

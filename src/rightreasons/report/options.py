@@ -6,7 +6,7 @@ from rightreasons.core.options import Options, option
 
 
 class EarlierOptions(Options):
-    """An earlier audit, which an audit goes on from."""
+    """Earlier audit to repeat."""
 
     after: str | None = option(
         None,

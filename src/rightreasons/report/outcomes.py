@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from rightreasons.core.results import Result
+from rightreasons.core.results import NOT_SERIALIZED, Result
 from rightreasons.page.formats import badness
 from rightreasons.page.parts import (
     Action,
@@ -44,6 +44,7 @@ class Outcome(Result):
         status: "answered", "skipped" (it does not apply) or "failed".
         reason: Why it was skipped or how it failed.
         result: The answer, if there is one.
+        options: Names of the options that made it fail, which audit.json does not store.
     """
 
     question: str
@@ -51,6 +52,7 @@ class Outcome(Result):
     status: Literal["answered", "skipped", "failed"]
     reason: str = ""
     result: SectionResult | None = None
+    options: tuple[str, ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
 
 
 AnsweredOutcome = tuple[Outcome, SectionResult]
@@ -67,7 +69,10 @@ def list_answered(outcomes: Sequence[Outcome]) -> list[AnsweredOutcome]:
 
 
 def sort_worst_first(outcomes: Sequence[Outcome]) -> list[AnsweredOutcome]:
-    """Sort the answered questions by tone, and those of one tone by the share that they are about."""
+    """Return the answered questions with their answers, the worst verdict first.
+
+    Verdicts of one tone, such as "bad", are sorted by the size of their findings.
+    """
 
     def rank(answered: AnsweredOutcome) -> tuple[int, float]:
         result = answered[1]
@@ -90,16 +95,18 @@ def compose_first_screen(
     """Compose what a reader sees first: the worst finding, all answers, and what to do.
 
     Args:
-        outcomes: The questions of the page, in its order.
-        subject: What the finding begins with, such as the name of the model; "" for a page about
-            several models, which keeps its order and its heading.
+        outcomes: The questions with their answers, in the order of the page.
+        subject: Name of the model, with which the sentence about the worst finding begins; "" for a
+            page about several models, which keeps its order and its heading.
         heading: Heading of a page without a subject.
-        is_correction: Whether the page is about a correction, whose success is to be used.
+        is_correction: Whether the page is about a correction of a model. If it succeeds, the page
+            says how to use it.
 
     Returns:
-        `claim`, the finding in one sentence; `rows`, the answered questions with their answers, the
-        worst first; `plot`, the picture of the finding unless it is a contrast; and `actions`, what
-        to do by question. None if no question is answered.
+        `claim`, the worst finding in one sentence; `rows`, the answered questions with their
+        answers, the worst first; `plot`, the picture of the worst finding, None if its shares are
+        drawn as bars instead; and `actions`, question -> what to do about it. None if no question
+        is answered.
     """
     is_about_model = bool(subject)
     if is_about_model:
@@ -115,7 +122,7 @@ def compose_first_screen(
         # A finding is a clause that continues the name of the model.
         sentence = f"{subject} {finding.claim}"
         claim = f"{sentence.rstrip('.')}."
-    # The bars of a contrast show the finding more plainly than a plot.
+    # A contrast of shares is drawn as bars, which show the finding more plainly than a plot.
     plot = None
     if finding.contrast is None:
         plot = find_plot(worst_result)
@@ -129,12 +136,12 @@ def compose_first_screen(
 
 
 def _select_actions(result: SectionResult, *, only_gates_if_good: bool) -> tuple[Action, ...]:
-    """Return what to do about the finding of a section.
+    """Return the actions that a section proposes, such as commands.
 
     Args:
-        result: The section.
-        only_gates_if_good: Whether a good verdict leaves only the actions that set up a gate, which
-            reports if a later model is worse.
+        result: The section with its verdict.
+        only_gates_if_good: Whether to return, for a good verdict, only the commands that set up a
+            gate, which fails if a later model is worse.
     """
     actions = get_finding(result).actions
     if not only_gates_if_good or result.verdict.tone != "good":
@@ -147,7 +154,7 @@ def _select_actions(result: SectionResult, *, only_gates_if_good: bool) -> tuple
 
 
 def find_plot(result: SectionResult) -> Plot | None:
-    """Return the picture that a finding names, or else the first one; None without pictures."""
+    """Return the plot that the finding of a section names, or else its first one; None without plots."""
     key = get_finding(result).plot
     for plot in result.plots:
         if plot.key == key:
@@ -158,9 +165,13 @@ def find_plot(result: SectionResult) -> Plot | None:
 
 
 def find_figure(result: SectionResult) -> Headline | None:
-    """Return the figure that a finding names, or else the first share of the section's overview.
+    """Return the figure that the finding of a section names, or else the first share of its overview.
 
-    None if the section has neither.
+    Args:
+        result: The section. Its figures are the headlines of the overview and of its parts.
+
+    Returns:
+        The figure; None if the section has neither.
     """
     key = get_finding(result).figure
     headlines = list(result.headlines)
@@ -189,10 +200,13 @@ def find_examples(result: SectionResult) -> ExampleList | None:
 def place_bar(headline: Headline) -> dict[str, float] | None:
     """Compute the position of a share and its interval on a scale from 0 to 100 %.
 
+    Args:
+        headline: A figure with its unit and its interval.
+
     Returns:
         `low` and `width` of the interval, and `dot`, the left end of the mark of the share, in
         percent of the scale, such as `{"low": 20.0, "width": 10.0, "dot": 24.5}`. None if the
-        figure is no share.
+        figure is not a share, or a negative difference of shares.
     """
     estimate = headline.estimate
     value = estimate.value
@@ -200,7 +214,7 @@ def place_bar(headline: Headline) -> dict[str, float] | None:
         return None
     low = value if estimate.low is None else estimate.low
     high = value if estimate.high is None else estimate.high
-    # A difference of shares may be negative, and has no place on the scale.
+    # The scale shows shares from 0 to 1, and no differences that may be negative.
     if value < 0 or low < -1 or max(high, value) > 1:
         return None
     low = max(low, 0.0)

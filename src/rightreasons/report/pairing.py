@@ -35,7 +35,7 @@ from rightreasons.report.questions import get_question_name
 from rightreasons.report.schema import AUDIT_FILE, check_files, read_audit
 
 Audit = Mapping[str, Any]
-"""What audit.json holds."""
+"""Content of audit.json."""
 
 Winner = Literal["first", "second", ""]
 
@@ -57,7 +57,7 @@ class ComparedFigure(Result):
         split: The split of figures of calibration; "" for those of other questions.
         unit: As of a headline.
         better: "higher", "lower" or None.
-        n_items: Number of items that both reports hold.
+        n_items: Number of items that both reports contain.
         first: Estimate of the first model.
         second: Estimate of the second model.
         difference: First minus second, with its interval.
@@ -93,16 +93,16 @@ class ComparedSplit(Result):
 
     Attributes:
         split: The name of the split.
-        n_items: Number of items that both reports hold, with the same text and a label.
-        n_only_first: Number of items that only the first report holds.
-        n_only_second: Number of items that only the second report holds.
+        n_items: Number of items that both reports contain, with the same text and a label.
+        n_only_first: Number of items that only the first report contains.
+        n_only_second: Number of items that only the second report contains.
         both_right: Number of items that both models classify correctly.
         first_right: Number of items that only the first model classifies correctly.
         second_right: Number of items that only the second model classifies correctly.
         both_wrong: Number of items that neither classifies correctly.
         same_answers: Number of items to which both give the same answer, correct or not.
-        ids_only_first: Ids of items that only the first report holds, `MAX_NAMED_IDS` at most.
-        ids_only_second: Ids of items that only the second report holds, `MAX_NAMED_IDS` at most.
+        ids_only_first: Ids of items that only the first report contains, `MAX_NAMED_IDS` at most.
+        ids_only_second: Ids of items that only the second report contains, `MAX_NAMED_IDS` at most.
     """
 
     split: str
@@ -141,7 +141,7 @@ class SplitComparison:
     """The predictions of two reports, compared.
 
     Attributes:
-        splits: Counts of each split that both reports hold.
+        splits: Counts of each split that both reports contain.
         figures: Figures of calibration of each split.
         ids: Split -> ids of its shared items.
     """
@@ -167,16 +167,20 @@ class QuestionComparison:
 # ------------------------------------------------------------------------------------ opening
 
 
-def report_folder(report: str | os.PathLike[str]) -> Path:
+def get_report_folder(report: str | os.PathLike[str]) -> Path:
     """Return the folder of a report, which may be named by its audit.json."""
     path = Path(report)
     return path.parent if path.name == AUDIT_FILE else path
 
 
-def prediction_files(audit: Audit) -> dict[str, str]:
-    """Return the file of the predictions of each split that is compared."""
+def get_prediction_files(audit: Audit) -> dict[str, str]:
+    """Return split -> file of its predictions, without training splits.
+
+    Args:
+        audit: Content of audit.json, whose splits name their files relative to the report.
+    """
     files = {}
-    # Training texts are no items to compare on.
+    # Models are not compared on training texts.
     for split in audit["dataset"]["splits"]:
         if split["predictions"] and split["role"] in ("primary", "comparison"):
             files[split["name"]] = split["predictions"]
@@ -196,7 +200,7 @@ def open_pair(reports: Sequence[str | os.PathLike[str]]) -> ReportPair:
     if len(reports) != 2:
         raise ValueError(f"Expected two reports, but got {len(reports)}.")
     first_audit, second_audit = [read_audit(report) for report in reports]
-    first_folder, second_folder = [report_folder(report) for report in reports]
+    first_folder, second_folder = [get_report_folder(report) for report in reports]
     pair = ReportPair((first_folder, second_folder), (first_audit, second_audit))
     for folder, audit in zip(pair.folders, pair.audits, strict=True):
         if audit["model"]["task"] == "confidence":
@@ -215,14 +219,14 @@ def open_pair(reports: Sequence[str | os.PathLike[str]]) -> ReportPair:
     return pair
 
 
-def shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Return the rows of the names that two lists share, in the order of the first list.
+def find_shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Return the positions of the names that two lists share, in the order of the first list.
 
     Returns:
-        (2, M) row of each shared name in the first list, and in the second one.
+        (2, M) positions of the M shared names in the first list, and in the second one.
 
     Example:
-        >>> shared_rows(["a", "b", "c"], ["c", "a"]).tolist()
+        >>> find_shared_rows(["a", "b", "c"], ["c", "a"]).tolist()
         [[0, 2], [1, 0]]
     """
     row_in_second = {name: row for row, name in enumerate(second)}
@@ -230,17 +234,18 @@ def shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArra
     for row, name in enumerate(first):
         if name in row_in_second:
             row_pairs.append((row, row_in_second[name]))
-    # The shape is given, because an array of no pairs has only one dimension.
+    # Without any pairs, the array would have only one dimension.
     return np.array(row_pairs, dtype=np.intp).reshape(-1, 2).T
 
 
-def same_items(audits: Sequence[Audit]) -> bool:
-    """Return whether two reports have the same primary split, and values by item of one question.
+def have_same_items(audits: Sequence[Audit]) -> bool:
+    """Return whether two reports can be compared on all items, without a file of predictions.
 
-    The fingerprints of the split are compared, so that no file of predictions is needed.
+    Their primary splits must have the same fingerprint, and at least one question must have values
+    by item in both reports.
 
     Args:
-        audits: Content of two audit.json.
+        audits: Contents of audit.json of the two reports.
     """
     fingerprints = set()
     question_sets = []
@@ -261,21 +266,22 @@ def same_items(audits: Sequence[Audit]) -> bool:
 
 
 def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
-    """Compare the predictions of each split that two reports hold.
+    """Compare the predictions of each split that two reports have in common.
 
     Args:
         pair: The reports.
-        resampling: Level, resamples and seed.
+        resampling: Level of the intervals, number of resamples and seed.
 
     Raises:
-        ValueError: If their classes differ, they give an item two labels, or share no labeled item.
+        ValueError: If their classes differ, an item has different labels, or no labeled item is in
+            both reports.
     """
-    # Everything that two reports may differ in is checked before anything is computed.
+    # The classes and the files of all splits are checked before anything is computed.
     class_of = _match_classes(pair.audits)
     first_folder, second_folder = pair.folders
     first_audit, second_audit = pair.audits
-    first_files = prediction_files(first_audit)
-    second_files = prediction_files(second_audit)
+    first_files = get_prediction_files(first_audit)
+    second_files = get_prediction_files(second_audit)
     names = [name for name in first_files if name in second_files]
     check_files(first_folder, first_audit, [first_files[name] for name in names])
     check_files(second_folder, second_audit, [second_files[name] for name in names])
@@ -293,7 +299,7 @@ def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
         figures += items.compare_figures(resampling)
         ids_by_split[name] = items.ids
     # Reports that store no predictions may still have questions to compare.
-    has_only_questions = not names and same_items(pair.audits)
+    has_only_questions = not names and have_same_items(pair.audits)
     if not splits and not has_only_questions:
         raise ValueError(
             f"Expected two reports of the same items, but {first_folder} and {second_folder} share no labeled "
@@ -305,8 +311,12 @@ def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
 def _match_classes(audits: Sequence[Audit]) -> NDArray[np.int64] | None:
     """Match the classes of the second model with those of the first, by their names.
 
+    Args:
+        audits: Contents of audit.json of the two reports.
+
     Returns:
-        (K,) class of the first model for each class of the second; None for multiple choice.
+        (K,) number of the first model's class for each class of the second; None for multiple
+        choice, where both models have the same choices.
 
     Raises:
         ValueError: If the models have different classes.
@@ -332,8 +342,8 @@ class _JoinedItems:
     Attributes:
         split: The split.
         ids: Their ids.
-        only_first: Ids of the items that only the first report holds.
-        only_second: Ids of the items that only the second report holds.
+        only_first: Ids of the items that only the first report contains.
+        only_second: Ids of the items that only the second report contains.
         judged: The items with the scores of the first and of the second model.
     """
 
@@ -359,7 +369,11 @@ class _JoinedItems:
         )
 
     def compare_figures(self, resampling: Resampling) -> Iterator[ComparedFigure]:
-        """Yield each figure of calibration that both models have, with the test of its difference."""
+        """Yield each figure of calibration that both models have, with the test of its difference.
+
+        Args:
+            resampling: Level of the intervals, number of resamples and seed.
+        """
         first_items, second_items = self.judged
         first_figures = measure_figures(first_items, COMPARED_FIGURES, resampling=resampling)
         second_figures = measure_figures(second_items, COMPARED_FIGURES, resampling=resampling)
@@ -380,7 +394,12 @@ class _JoinedItems:
 
 
 def _list_other_ids(predictions: Predictions, rows: NDArray[np.intp]) -> tuple[str, ...]:
-    """Return the ids of all items of a report but those of some rows."""
+    """Return the ids of all items of a report except for some rows.
+
+    Args:
+        predictions: The items with their predictions.
+        rows: Rows of the excluded items.
+    """
     is_other = np.ones(len(predictions), dtype=bool)
     is_other[rows] = False
     ids = []
@@ -404,8 +423,8 @@ def _join_items(
         split: Name of the split.
         first: Predictions of the first model.
         second: Predictions of the second model.
-        class_of: (K,) class of the first model for each class of the second; None for multiple
-            choice, whose choices are the same.
+        class_of: (K,) number of the first model's class for each class of the second; None for
+            multiple choice, where both models have the same choices.
 
     Returns:
         The items with the scores of both models in the order of the first model's classes; None if
@@ -414,7 +433,7 @@ def _join_items(
     Raises:
         ValueError: If an item has different labels in the two reports.
     """
-    rows = shared_rows(_identify_items(first), _identify_items(second))
+    rows = find_shared_rows(_identify_items(first), _identify_items(second))
     is_labeled = first.labels[rows[0]] >= 0
     first_rows, second_rows = rows[:, is_labeled]
     if not len(first_rows):
@@ -473,9 +492,14 @@ def compare_questions(
 
     Args:
         pair: The reports.
-        shared_ids: Ids of the items that both reports hold with the same text; None if that is all of them. Cases of
-            a behavioral suite are joined by id alone, as both reports must be about the same suite.
-        resampling: Level, resamples and seed.
+        shared_ids: Ids of the items that have the same text in both reports; None if all items do.
+            Cases of a behavioral suite are joined by id only, because both reports must be about
+            the same suite.
+        resampling: Level of the intervals, number of resamples and seed.
+
+    Returns:
+        The figures that both reports have, with their tests, and the names of those that only one
+        report has.
     """
     first_results = _get_results(pair.audits[0])
     second_results = _get_results(pair.audits[1])
@@ -494,12 +518,13 @@ def compare_questions(
         for key in dict.fromkeys([*first_figures, *second_figures]):
             figure = first_figures.get(key)
             partner = second_figures.get(key)
-            # Two reports may name different features as the strongest: these are not one figure.
+            # In old reports, this key is about the strongest pair of words, which may be another
+            # pair in each report.
             if figure is None or partner is None or key == UNNAMED_FEATURE:
                 unpaired.update(dict.fromkeys(_list_findings(figure, partner)))
                 continue
-            # Dozens of figures are no finding of either report. Testing them as well would make
-            # the correction for the number of tests stricter.
+            # Only figures that a finding is about are compared. There are dozens of others, and
+            # the correction for the number of tests would be stricter with them.
             if not figure.is_finding and not partner.is_finding:
                 continue
             # Only cases of a suite have groups, and are joined by id alone.
@@ -513,8 +538,7 @@ def compare_questions(
 
 
 def _have_same_suite(result: Mapping[str, Any], partner: Mapping[str, Any]) -> bool:
-    """Return whether two results are about the same suite, or both about none."""
-    # Only the question about behavior has one.
+    """Return whether two results are about the same behavioral suite, or both about none."""
     return bool(result["data"].get("suite") == partner["data"].get("suite"))
 
 
@@ -544,15 +568,18 @@ def _compare_items(
 
     Args:
         question: Name of the question.
-        first: Values by item of the first model.
+        first: Values by item of the first model. If its items have groups, such as the tests of a
+            behavioral suite, the mean over groups is compared. If they have clusters, items of a
+            cluster count as one unit of the test.
         second: Values by item of the second model.
         shared_ids: Ids of the items with the same text in both reports; None to trust all ids.
-        resampling: Level, resamples and seed of the test.
+        resampling: Level of the intervals, number of resamples and seed.
 
     Returns:
-        Both means and the test of their difference; None if fewer than `MIN_ITEMS` are shared.
+        Both means and the test of their difference; None if fewer than `MIN_ITEMS` items have a
+        value in both reports.
     """
-    rows = shared_rows(first.ids, second.ids)
+    rows = find_shared_rows(first.ids, second.ids)
     if shared_ids is not None:
         is_shared = [first.ids[row] in shared_ids for row in rows[0]]
         rows = rows[:, is_shared]
@@ -567,9 +594,9 @@ def _compare_items(
         weights = _weigh_groups(np.array(first.groups)[first_rows])
         first_values = first_values * weights
         second_values = second_values * weights
-        # Weighted values have other bounds.
+        # A value times the largest weight may exceed the bounds of the values themselves.
         options = {"low": 0.0, "high": first.high * float(weights.max())}
-    # Cases with the same text get the same answer from each model: they are one unit of the test.
+    # Cases with the same text form a cluster, because a model answers them in the same way.
     if first.clusters:
         options["clusters"] = np.array(first.clusters)[first_rows]
 

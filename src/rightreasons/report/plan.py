@@ -2,7 +2,7 @@
 
 `plan_audit` runs the questions with a `CountingEngine`, which counts the requests and answers at
 random. The questions send what they would send to the model, and their figures are discarded. A
-server is sent a few of these requests, as its bill tells what all of them will cost.
+server is sent a few of these requests, to estimate from them what all of them will cost.
 `forecast_audit` does the same before a run, which uses these first answers, and
 `plan_command` does it for a command that asks one question.
 """
@@ -51,16 +51,16 @@ HEADINGS = ("", "requests", "prompt tokens, about", "generated tokens, at most",
 """Headings of the table of costs; the price is shown only if there is one."""
 
 EXPECTED_HEADINGS = (*HEADINGS[:3], "generated tokens, about", "at most", "price, about", "at most")
-"""Headings of the table of costs if earlier answers tell how long others will be."""
+"""Headings of the table of costs if the lengths of answers are estimated from earlier ones."""
 
 COSTS = ("requests", "prompt_tokens", "answer_tokens", "price")
 """Counts of a plan in --json: the highest costs."""
 
 ITEMS = "the items"
-"""Name of the step of an audit that reads the items as they are, before any question."""
+"""Name of the step of an audit that scores the unchanged items, before any question."""
 
 MAX_PLANNED_ITEMS = 5000
-"""Items up to which an audit counts its requests beforehand, which takes about a millisecond each."""
+"""Largest number of items for which an audit counts its requests in advance. It is slow for more."""
 
 N_RESAMPLES_OF_PLAN = 2
 """Number of bootstrap resamples for figures that are discarded."""
@@ -70,8 +70,8 @@ class CountingEngine:
     """An engine that counts requests, and answers them at random.
 
     Attributes that it lacks are those of the engine that it replaces. Requests whose answers are
-    known cost nothing. If all answers to some requests are known, these take the place of random
-    ones, so that a finished report is planned to send nothing.
+    known cost nothing. If all answers to some requests are known, they are returned instead of random
+    ones, so that the plan of a finished report has no requests.
 
     Args:
         engine: The engine that it replaces.
@@ -89,13 +89,20 @@ class CountingEngine:
         *,
         samples: bool = True,
     ) -> None:
+        """Replace an engine, with no request counted yet.
+
+        Args:
+            engine: The engine.
+            out: Folder with the answers of a server; None if a plan leaves no file.
+            samples: Whether a server is sent a few requests, to learn what the others cost.
+        """
         self._engine = engine
         self._out = out
         self._samples = samples
         self._counted_keys: set[str] = set()
         self.cost = Forecast()
         self._is_first = True
-        # A reply of the model, whose text is replaced.
+        # Random replies copy all fields but the text from the last reply of the model, if any.
         self._reply = Reply()
 
     def __getattr__(self, name: str) -> Any:
@@ -117,12 +124,20 @@ class CountingEngine:
     def generate(
         self, requests: Sequence[Request], *, options: Generation, **keywords: Any
     ) -> Answers:
-        """Count requests, and return `options.n` random replies to each."""
+        """Count requests, and return `options.n` random replies to each.
+
+        If all answers are already stored, they are returned instead.
+
+        Args:
+            requests: The requests.
+            options: How the model would generate: number of replies, temperature and seed.
+            **keywords: Further arguments of an engine, which are ignored.
+        """
         settings = {**options.to_dict(), "drawn": options.temperature > 0}
 
         def ask(batch: Sequence[Request]) -> Answers:
             answers = self._engine.generate(batch, options=options, progress=False, out=self._out)
-            # A model that thinks, or hides it, is asked other requests afterwards.
+            # Later requests depend on other fields of a reply, such as the reasoning before it.
             for replies in answers.replies:
                 self._reply = replies[0] if replies else self._reply
             return answers
@@ -142,7 +157,15 @@ class CountingEngine:
     def _draw_likelihoods(
         self, requests: Sequence[Request], kind: str, compute: Callable[..., Likelihoods]
     ) -> Likelihoods:
-        """Count requests, and return random likelihoods of one token per continuation."""
+        """Count requests, and return random likelihoods of one token per continuation.
+
+        If all answers are already stored, they are returned instead.
+
+        Args:
+            requests: The requests.
+            kind: "likelihoods" or "next words".
+            compute: Method of the replaced engine that returns the likelihoods of the model.
+        """
 
         def ask(batch: Sequence[Request]) -> Likelihoods:
             return compute(batch, progress=False, out=self._out)
@@ -170,24 +193,25 @@ class CountingEngine:
         settings: Mapping[str, Any],
         ask: Callable[[Sequence[Request]], object],
     ) -> bool:
-        """Add the cost of requests that were not counted before.
+        """Add the cost of those requests that were neither counted before nor answered.
 
         Args:
             requests: The requests.
-            kind: Their kind.
-            settings: What the answers depend on in addition to the requests.
-            ask: Asks requests of the engine that is replaced.
+            kind: "likelihoods", "next words" or "replies".
+            settings: What the answers depend on in addition to the requests, such as a temperature.
+            ask: Sends requests to the model, to learn from a few answers how long others will be.
 
         Returns:
-            Whether the answers to all requests are known.
+            Whether the answers to all requests are stored.
         """
         engine: Any = self._engine
+        # A local model is sent the requests as they are, and stores no answers.
         if not hasattr(engine, "plan_requests"):
             plan = PlannedRequests(kind, settings, requests)
             new_requests = self._select_new(plan, make_keys({"kind": kind, **settings}, requests))
             self.cost += forecast_cost(estimate_cost(None, new_requests, kind, settings), None, {})
             return False
-        # A server is sent other requests than a local model, and bills their tokens.
+        # A server may need several requests in place of one, which `plan_requests` returns.
         is_first = self._is_first
         self._is_first = False
         remaining = []
@@ -199,7 +223,8 @@ class CountingEngine:
             new_requests = self._select_new(plan, keys, stored)
             if new_requests:
                 remaining.append(plan._replace(requests=new_requests))
-        # Later requests of a question may depend on answers, which are random here.
+        # Only the first requests of a question are sampled: later ones may depend on answers, which
+        # are random here.
         if remaining and is_first and self._samples and engine.needs_samples(kind, settings):
             engine.sample(_select_original(requests, remaining), ask)
         for plan in remaining:
@@ -209,7 +234,13 @@ class CountingEngine:
     def _select_new(
         self, plan: PlannedRequests, keys: Sequence[str], stored: Set[str] = frozenset()
     ) -> list[Request]:
-        """Return the requests that are neither stored nor counted: equal requests are sent once."""
+        """Return the requests that are neither answered nor counted, and mark them as counted.
+
+        Args:
+            plan: Requests as they would be sent.
+            keys: The key of each request. Equal requests have the same key, and are sent once.
+            stored: Keys of the requests whose answers are stored.
+        """
         new_requests = {}
         for key, request in zip(keys, plan.requests, strict=True):
             if key not in self._counted_keys and key not in stored:
@@ -221,24 +252,33 @@ class CountingEngine:
 def _select_original(
     requests: Sequence[Request], plans: Sequence[PlannedRequests]
 ) -> list[Request]:
-    """Return the requests for which those of some plans are sent."""
+    """Return the requests of a question for which the planned requests would be sent.
+
+    Args:
+        requests: Requests of a question.
+        plans: What a server is sent for some of them. A request for the likelihood of each
+            continuation is sent once per continuation (an echo).
+    """
     names = set()
     for plan in plans:
         for planned in plan.requests:
-            # The name of an echo ends in the position of its continuation.
-            names.add(planned.name.rpartition(PART)[0] if plan.kind == ECHOES else planned.name)
+            name = planned.name
+            # The name of an echo is that of its request and the position of the continuation.
+            if plan.kind == ECHOES:
+                name, _, _ = planned.name.rpartition(PART)
+            names.add(name)
     return [request for request in requests if request.name in names]
 
 
 def _draw_answer(request: Request, rng: np.random.Generator) -> str:
-    """Return a random reply to a request: four reasons and one of its options.
+    """Return a random reply to a request: four reasons, and one of its continuations as the answer.
 
-    A request without options asks for a probability, and the reply is "0.5".
+    A request without continuations asks for a probability, and the reply is "0.5".
     """
     if not request.continuations:
         return "0.5"
-    # Later requests may quote reasons. Those of different requests differ, because equal requests
-    # are counted once.
+    # Later requests may quote the reasons. They contain the name of the request, because later
+    # requests with the same text would be counted only once.
     reasons = " ".join(f"Reason {letter} of {request.name!r}." for letter in "abcd")
     option = str(rng.choice(request.continuations)).strip()
     return f"{reasons}\nANSWER: {option}"
@@ -260,10 +300,10 @@ def plan_command(name: str, prompted: Prompted | None, run: Callable[..., object
     """Return the cost of a command that asks one question.
 
     Args:
-        name: Name of the row.
-        prompted: The language model. None for another kind of model, which is sent no requests.
+        name: Name of the question in the table of costs.
+        prompted: The language model; None for a model of another type, which is sent no requests.
         run: Runs the command. It is called with a copy of the model that counts requests, and with
-            `out`, a folder for its answers, which is deleted afterwards.
+            `out`, a temporary folder for the answers.
     """
     if prompted is None:
         return Plan([NO_REQUESTS], {})
@@ -311,7 +351,7 @@ def forecast_audit(
     options: Mapping[str, Options],
     skip_reasons: Mapping[str, str],
 ) -> dict[str, Forecast]:
-    """Return what each step of an audit of a language model will cost, about.
+    """Return the approximate cost of each step of an audit of a language model.
 
     A server is sent a few of the requests, whose answers are stored for the audit.
 
@@ -322,8 +362,8 @@ def forecast_audit(
         skip_reasons: Question -> why it does not apply; "" if it does.
 
     Returns:
-        Step -> its cost, in the order in which they are made; {} for models of other kinds, and for
-        more than `MAX_PLANNED_ITEMS` items.
+        Step -> its cost, in the order of the audit; empty for models of other types, and for more
+        than `MAX_PLANNED_ITEMS` items.
     """
     prompted = context.prompted
     if prompted is None:
@@ -333,8 +373,8 @@ def forecast_audit(
         return {}
     reasons = dict(skip_reasons)
     for name, question_options in options.items():
-        # A judge, which is a second model, is tried when it is opened. The question itself does
-        # so, and not its plan as well.
+        # Opening a judge, which is a second model, sends it a trial request. The question does so
+        # itself, and the plan must not do it a second time.
         if getattr(question_options, "judge", None) is not None:
             reasons[name] = "It has a judge."
     engine = CountingEngine(prompted.engine, context.out / WORK)
@@ -426,7 +466,7 @@ def _price_plan(
     """Return a plan: a table of costs, what a server was sent so far, and further lines.
 
     Args:
-        costs: (step, cost) of each row.
+        costs: (step, cost) of each row of the table.
         engine: Engine of the model. That of a server has a client, whose options have prices.
         further_lines: Lines after the table.
     """
@@ -434,7 +474,8 @@ def _price_plan(
     options = None
     if client is not None:
         options = client.options
-    # Nothing tells how long the answers of a local model will be.
+    # Expected costs are known if some answers of a server were sampled. Otherwise, each answer is
+    # assumed to have the greatest allowed length.
     is_expected = any(cost.answer_tokens != cost.at_most.answer_tokens for _, cost in costs)
     lines = _make_table(costs, options, is_expected=is_expected)
     if client is not None:
@@ -458,12 +499,12 @@ def _price_plan(
 def _make_table(
     costs: Sequence[tuple[str, Forecast]], options: ServerOptions | None, *, is_expected: bool
 ) -> list[str]:
-    """Return the lines of a table of costs.
+    """Return the lines of a table of costs, with aligned columns.
 
     Args:
         costs: (step, cost) of each row.
-        options: The prices. None for a local model.
-        is_expected: Whether expected costs stand next to the highest ones.
+        options: The prices of a server; None for a local model.
+        is_expected: Whether to show the expected costs in addition to the highest ones.
     """
     table: list[tuple[str, ...]] = [EXPECTED_HEADINGS if is_expected else HEADINGS]
     has_prices = False

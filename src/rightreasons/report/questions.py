@@ -86,7 +86,7 @@ def list_default_questions() -> list[str]:
     """Return the names of the questions that an audit asks if none is named."""
     names = []
     for name in available_questions():
-        # A question that takes long is asked only by name.
+        # A question with many requests is asked only if it is named.
         if QUESTIONS[name].is_default:
             names.append(name)
     return names
@@ -137,7 +137,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
         ValueError: If there is no name, or one is unknown; the error suggests similar ones.
     """
     known = available_questions()
-    # A text would be read as a list of letters.
+    # A string would be read as a list of letters.
     if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
         raise OptionTypeError(
             f"Expected `questions` to be a list of names, but got {questions!r}.",
@@ -151,7 +151,7 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise make_unknown_name_error("question", name, known)
-    # The plots of a page are drawn at the end: a missing package must not cost the inference.
+    # The package draws the plots of the page, and would otherwise be found missing only at the end.
     require_package("vl_convert")
     return [question.load() for name, question in QUESTIONS.items() if name in names]
 
@@ -214,7 +214,7 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
         ['m', '--fail-fast']
     """
     words = []
-    # Model and data have no flags, and come first.
+    # The model and the data are positional arguments, which come first.
     for name in ("model", "dataset"):
         if name in arguments:
             words.append(str(arguments[name]))
@@ -224,7 +224,7 @@ def format_audit_arguments(arguments: Mapping[str, Any]) -> list[str]:
         flag = name.replace("_", "-")
         if _is_escaped(name) and isinstance(value, list):
             value = list(map(escape_text, value))
-        # A switch has two flags without a value.
+        # A Boolean option has a flag for true and one for false, both without a value.
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif isinstance(value, dict):
@@ -246,11 +246,14 @@ def read_reproduction(file: Path) -> list[str]:
     """Read an audit.yaml, and return the words of the command line that repeats its audit.
 
     Args:
-        file: A file that a report or a person wrote: the model, the data and any option of `audit`
-            by name.
+        file: YAML file with the model, the data and any option of `audit` by name, such as
+            `limit: 200`.
+
+    Returns:
+        Words such as `["m", "d.csv", "--limit", "200"]`.
 
     Raises:
-        ValueError: If it is not YAML, or not of that form.
+        ValueError: If it is not YAML, or has something else than options of `audit`.
     """
     import yaml
 
@@ -261,14 +264,12 @@ def read_reproduction(file: Path) -> list[str]:
             f"Expected the options of an audit in {file}, but it is not YAML: "
             f"{format_value(error)}."
         ) from None
-    is_valid = isinstance(arguments, dict)
-    if is_valid:
-        is_valid = all(_is_argument(name, value) for name, value in arguments.items())
-    if not is_valid:
+    is_mapping = isinstance(arguments, dict)
+    if not is_mapping or not all(_is_argument(name, value) for name, value in arguments.items()):
         raise ValueError(
             f"Expected a value per option of an audit in {file}, but got {format_value(arguments)}."
         )
-    # YAML reads some names as other types than texts.
+    # YAML reads some names, such as `yes`, as other types than strings.
     return format_audit_arguments({str(name): value for name, value in arguments.items()})
 
 

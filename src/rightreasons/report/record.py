@@ -30,15 +30,15 @@ def make_record(
     subject: str,
     answers: AnswerFigures | None,
 ) -> dict[str, Any]:
-    """Return the content of audit.json, without the digests of the files beside it.
+    """Return the content of audit.json, without the digests of the other files of the report.
 
     Args:
         context: The audit, scored.
         outcomes: The questions with their answers.
-        settings: Options of the audit as a whole.
+        settings: Options of the audit as a whole, by name.
         options: Question -> its options.
-        subject: Digest of model, items and settings.
-        answers: How many answers are correct, from `measure_answers`.
+        subject: Digest of model, items and settings, from `digest_subject`.
+        answers: The accuracy of the answers, from `measure_answers`; None if it is not known.
     """
     now = datetime.datetime.now().astimezone()
     return {
@@ -62,7 +62,12 @@ def make_record(
 def _describe_model(context: AuditContext) -> dict[str, Any]:
     """Return the description of the model in audit.json.
 
-    Its `path` is None, and set by the caller if the model was opened from a folder or a hub id.
+    Args:
+        context: The audit, scored, with the model or stored predictions as its `source`.
+
+    Returns:
+        The fields of "model". "path" is None, and set by the caller for a model with a folder or a
+        hub id.
     """
     logged = None
     if context.stored is not None:
@@ -84,7 +89,14 @@ def _describe_model(context: AuditContext) -> dict[str, Any]:
 
 
 def _describe_weights(context: AuditContext) -> str | None:
-    """Return how the weights of a local model are stored, such as their precision; None if unknown."""
+    """Return how the weights of a local model are stored, such as "quantized (bitsandbytes)".
+
+    Args:
+        context: The audit.
+
+    Returns:
+        The description; None if nothing is known, as for a model on a server.
+    """
     scorer: Any = context.source
     # The scorer of a language model is inside the engine that answers its prompts.
     if context.prompted is not None:
@@ -96,13 +108,13 @@ def _describe_weights(context: AuditContext) -> str | None:
 
 
 def _describe_batching(context: AuditContext) -> str | None:
-    """Return how the items were batched; None if that is unknown."""
+    """Return a description of how the items were batched; None if that is unknown."""
     # A server makes its own batches.
     if context.server is not None or not context.has_scores(context.primary):
         return None
     batching = context.scores().way
     prompted = context.prompted
-    # For generated answers, a note on unreadable ones follows, which have their own figures.
+    # For generated answers, a note on unreadable ones follows after "; ". Other fields count these.
     if prompted is not None and prompted.rendering.scoring == "generated":
         batching, _, _ = batching.partition("; ")
     return batching or None
@@ -129,7 +141,7 @@ def _describe_data(context: AuditContext) -> dict[str, Any]:
     if primary.class_of is not None and context.label_names is not None:
         class_numbers = primary.class_of.tolist()
         for label, number in zip(primary.data_label_names, class_numbers, strict=False):
-            # The number is -1 for a label that is none of the model's classes.
+            # The number is -1 for a label that matches no class of the model.
             if number >= 0:
                 class_name_by_label[label] = context.label_names[number]
     return {
@@ -144,7 +156,12 @@ def _describe_data(context: AuditContext) -> dict[str, Any]:
 
 
 def _describe_split(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    """Return the description of a split in audit.json: numbers of items, and its predictions."""
+    """Return the description of a split in audit.json: its numbers of items, and its predictions.
+
+    Args:
+        context: The audit, scored.
+        split: One of its splits.
+    """
     predictions_path = None
     n_truncated = None
     # A split that no question reads has no scores.

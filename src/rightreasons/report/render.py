@@ -74,11 +74,14 @@ _WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, r
 
 
 def split_citations(source: str) -> Iterator[tuple[str, str]]:
-    """Divide a source into pieces of text, each with the address that it links to.
+    """Divide a source into its citations, with their addresses, and the text between them.
+
+    Args:
+        source: Text that cites works as they are written in `WORKS`.
 
     Yields:
-        (text, address) pairs, which together are the source. The address is "" for text that is no
-        citation.
+        (text, address) pairs, whose texts together are the source. The address is "" for text that
+        is not a citation.
 
     Example:
         >>> list(split_citations("LMI: Schuster et al. 2019, section 3"))
@@ -108,15 +111,15 @@ class Page:
         made_tables: Tables about the same.
         answer_tables: Tables of what the answers of a log show without any question.
         command: Command that makes the page again; "" if there is none.
-        subject: What the finding of the first screen begins with, in place of the heading; "" for a
-            page about several models, whose sections keep their order and are no problems.
+        subject: Name of the model, with which the finding of the first screen begins; "" for a page
+            about several models, whose sections keep their order.
         items: Items that a reader can browse; None for none.
         files: (address, name) of the files in the folder of the page.
-        prompt: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how
-            many answers are correct, if no section says it; and the `server`. None for another
-            model.
-        rows: What the checks of the rows found; None if they were not checked.
-        is_correction: Whether the page is about a correction, whose success is to be used.
+        prompt: The prompt of a language model: `told`, from `Prompted.describe`; `right`, a paragraph
+            about the accuracy of the answers if no section has it; and the `server`. None for other
+            models.
+        rows: Findings of the checks of the rows; None if they were not checked.
+        is_correction: Whether the page is about a correction of a model.
     """
 
     title: str
@@ -136,7 +139,11 @@ class Page:
 
 
 def render_page(page: Page) -> str:
-    """Render a page as HTML."""
+    """Render a page as HTML.
+
+    Args:
+        page: The contents of the page. Its fields are variables of the template.
+    """
     first_screen = compose_first_screen(
         page.outcomes, page.subject, page.heading, is_correction=page.is_correction
     )
@@ -146,7 +153,7 @@ def render_page(page: Page) -> str:
     if first_screen is not None:
         heading = first_screen["claim"]
         answered = first_screen["rows"]
-    # The changed texts of the worst finding come first, if not all fit on the page.
+    # If not all changed texts fit on the page, those of the worst finding are selected first.
     all_changes = []
     for _, result in answered:
         all_changes += result.changes
@@ -169,7 +176,7 @@ def render_page(page: Page) -> str:
 
 
 def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
-    """Write a page with its pictures and files of results, in place of what the folder holds.
+    """Write a page with its pictures and files of results, and remove an earlier page.
 
     Args:
         out: The folder.
@@ -209,6 +216,7 @@ def _load_template() -> Any:
         amount=number,
         bar=place_bar,
         cell=cell,
+        coded=mark_code,
         counted=pluralize,
         drawing=_draw,
         figure=find_figure,
@@ -261,8 +269,29 @@ def _split_paragraphs(text: str) -> list[str]:
     return list(filter(None, paragraphs))
 
 
+def mark_code(text: str) -> Markup:
+    """Return a text as HTML, with the pieces in backticks as code.
+
+    Example:
+        >>> mark_code("Pass `--items 9` & wait.")
+        Markup('Pass <code>--items 9</code> &amp; wait.')
+    """
+    pieces = []
+    # The odd pieces are those of the group, between two backticks.
+    for index, piece in enumerate(re.split(r"`([^`]+)`", text)):
+        if index % 2 == 1:
+            pieces.append(Markup("<code>{}</code>").format(piece))
+        else:
+            pieces.append(escape(piece))
+    return Markup("").join(pieces)
+
+
 def _link_citations(source: str) -> Markup:
-    """Link the works that a source cites."""
+    """Return a source as HTML in which the works that it cites are links.
+
+    Args:
+        source: Text such as "Schuster et al. 2019, section 3".
+    """
     pieces = []
     for name, address in split_citations(source):
         piece = escape(name)
@@ -273,7 +302,12 @@ def _link_citations(source: str) -> Markup:
 
 
 def mark_text(example: Example) -> Markup:
-    """Return the text of an example as HTML, with its marks, and shortened to `MAX_TEXT`."""
+    """Return the text of an example as HTML, shortened to `MAX_TEXT` characters.
+
+    Args:
+        example: A text, with marks from a start to an end in the order of the text, such as the
+            words that an attribution highlights.
+    """
     pieces = []
     end = 0
     for mark in example.marks:
@@ -291,9 +325,11 @@ def mark_text(example: Example) -> Markup:
 def _write_mark(mark: Mark, text: str) -> Markup:
     """Write a marked piece of a text as a `<mark>` element.
 
-    Its class is the kind of the mark. A weight, such as an attribution, sets the strength of the
-    color by the variable `--w`, and has the additional class "against" if it is negative. A note is
-    shown when the mouse is over the mark.
+    Args:
+        mark: The mark. Its kind is the class of the element. Its weight, such as an attribution, sets
+            the strength of the color by the variable `--w`, and adds the class "against" if it is
+            negative. Its note is shown when the mouse is over the element.
+        text: The marked piece.
     """
     css_class: str = mark.kind
     style = Markup("")

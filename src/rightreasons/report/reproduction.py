@@ -22,12 +22,13 @@ def list_arguments(
     Args:
         sources: The model and the data; None for an input that was not given.
         settings: Options of the audit as a whole.
-        questions: Names of the questions; () for all that apply.
+        questions: Names of the questions; empty for all that apply.
         options: Question -> its options.
 
     Returns:
         Name -> value of the arguments that are not defaults, such as `{"model": "m", "dataset":
-        "d.csv", "limit": 5, "probes_ks": [1]}`; {} if the model or the data is an object in memory.
+        "d.csv", "limit": 5, "probes_ks": [1]}`; empty if the model or the data is an object in
+        memory.
     """
     arguments: dict[str, Any] = {}
     for name, source in zip(("model", "dataset"), sources, strict=True):

@@ -35,7 +35,7 @@ OPTION_CLASSES: tuple[type[Options], ...] = (
 """Classes of the options of an audit as a whole."""
 
 LISTED_OPTIONS = ("split", "label_names", "text_column", "choices_column")
-"""Options that take several names: a list in Python, and commas on the command line."""
+"""Options with several names: a list in Python, and commas on the command line."""
 
 TABLE = "the table"
 """Name of an input that is a table in memory."""
@@ -111,12 +111,12 @@ class AuditRequest:
         return self.stored.replace(predictions=self.predictions)
 
     def get_opening_options(self) -> AuditOptions:
-        """Return the options that open the data."""
-        # The options that the report stores name a table of training texts; here it is the table.
+        """Return the options of the audit as a whole, in which `train` is the training texts or a path."""
+        # `general` is stored in the report, and has the name "the table" for a table in memory.
         return self.general.model_copy(update={"train": self.train})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options as audit.json stores them."""
+        """Return all options but those of questions in the format of audit.json."""
         return {
             **self.general.to_dict(),
             **self.resumption.to_dict(),
@@ -152,7 +152,7 @@ def parse_request(
     for options_class in OPTION_CLASSES:
         known_options += options_class.list_names()
     check_options(values, known_options, "audit")
-    # Both may be tables in memory, which are no values of options.
+    # Both may be tables in memory, which cannot be values of options.
     predictions = values.pop("predictions", None)
     train = values.pop("train", None)
     question_names = [section.name for section in sections]
@@ -192,10 +192,13 @@ def parse_request(
 
 
 def _join_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which lists of names are texts, with commas between the names.
+    """Return settings in which each list of names is a string with commas between the names.
 
-    Options that take several names (`LISTED_OPTIONS`) are lists in Python, and texts on the command
+    Options with several names (`LISTED_OPTIONS`) are lists in Python, and strings on the command
     line and in reports.
+
+    Args:
+        settings: Name -> value of options of an audit, such as `{"label_names": ["no", "yes"]}`.
     """
     joined = dict(settings)
     for option in LISTED_OPTIONS:
@@ -232,10 +235,10 @@ def _check_single_audit(options: AuditOptions) -> None:
 
 
 def join_answers(predictions: Any, stored: StoredOptions) -> Any:
-    """Return the stored predictions: those that were given, or two files that the options name.
+    """Return the given predictions, or the two files of items and answers that the options name.
 
     Args:
-        predictions: A path or a table; None if it was not given.
+        predictions: A path or a table; None if no predictions were given.
         stored: Options, in which `items` and `answers` may name a file of items and a file of
             answers to them, which are joined by the column `join`.
 
@@ -244,7 +247,7 @@ def join_answers(predictions: Any, stored: StoredOptions) -> Any:
     """
     files = {"items": stored.items, "answers": stored.answers}
     given_names = [name for name, file in files.items() if file is not None]
-    # The column would join nothing.
+    # Without the two files, the column would have no effect.
     if not given_names and stored.join is not None:
         raise OptionError(
             "Expected `items` and `answers` with `join`, but got neither.", option="join"
@@ -265,11 +268,11 @@ def join_answers(predictions: Any, stored: StoredOptions) -> Any:
 def resolve_inputs(
     model: Any, dataset: Any, predictions: Any, stored: StoredOptions, prompt: Prompt
 ) -> tuple[Any, Any, Any]:
-    """Find out what a single path is, and check that the inputs belong together.
+    """Determine whether a single path is a model, data, or predictions, and check the inputs.
 
     Args:
-        model: The model. If there is no data, it may be a path of predictions or of a log instead,
-            or that of the data of given predictions.
+        model: The model. If `dataset` is None, this may also be the path of predictions, of a log,
+            or, with `predictions`, of their data.
         dataset: The data; None if it was not given.
         predictions: Stored predictions; None if they were not given.
         stored: Options of stored predictions, which must be the defaults for a model.
@@ -283,7 +286,7 @@ def resolve_inputs(
     """
     if dataset is None and isinstance(model, (str, os.PathLike)):
         path = model
-        # Predictions take the place of the model, so that the path is that of the data.
+        # There are predictions instead of a model, so that the path is that of the data.
         if predictions is not None:
             model, dataset = None, path
         elif _is_predictions_file(path):
@@ -310,7 +313,11 @@ def resolve_inputs(
 
 
 def _is_predictions_file(source: str | os.PathLike[str]) -> bool:
-    """Return whether a path is that of a table, and not a folder or a hub id of a model."""
+    """Return whether a path names a file of predictions, and not a folder or a hub id of a model.
+
+    Args:
+        source: Path or hub id, such as "predictions.csv" or "org/model".
+    """
     from rightreasons.io.files.compressed import get_data_type
     from rightreasons.io.reading import NAMED_TYPES
 
@@ -318,7 +325,7 @@ def _is_predictions_file(source: str | os.PathLike[str]) -> bool:
     path = Path(source)
     if path.is_file() and path.suffix != ".gguf":
         return True
-    # A missing file is no model either, if its name ends as that of a table.
+    # A path with the suffix of a table, such as ".csv", is no model even if the file is missing.
     return get_data_type(path) in NAMED_TYPES
 
 
@@ -330,7 +337,7 @@ def _find_log(folder: Path) -> Path | None:
     """
     from rightreasons.io.log_forms import list_logs
 
-    # The configuration of a model, in a folder with its weights, is no log.
+    # The folder of a model contains JSON files, which are no logs.
     is_model = any((folder / name).exists() for name in ("config.json", "adapter_config.json"))
     if is_model or not folder.is_dir():
         return None
@@ -346,14 +353,19 @@ def _find_log(folder: Path) -> Path | None:
 
 
 def _check_unused_options(predictions: Any, stored: StoredOptions, prompt: Prompt) -> None:
-    """Raise an OptionError for an option that is not read.
+    """Raise an OptionError for an option that has no effect.
 
-    Options of stored predictions are not read for a model, and those of prompts are not read for
-    stored predictions.
+    Options of stored predictions have no effect on the audit of a model, and options of prompts
+    have no effect on the audit of stored predictions.
+
+    Args:
+        predictions: Stored predictions; None if a model is audited.
+        stored: Options of stored predictions.
+        prompt: Options of prompts.
     """
     if predictions is None:
         unused = stored.get_changes()
-        # This option is also read for a model: the numbers of a function may be logits, too.
+        # This option also applies to a model: a function may return logits or probabilities.
         unused.pop("scores", None)
         reason = "without `predictions`"
     else:

@@ -1,7 +1,7 @@
-"""What the rows of an audit leave open, before its figures mean anything.
+"""Checks of the rows of an audit: doubtful rows make its figures invalid.
 
-`check_audited_rows` checks the rows of the primary split; `withhold_by_rows` takes good and bad
-verdicts back while a doubt is open.
+`check_audited_rows` checks the rows of the primary split. `withhold_by_rows` replaces good and bad
+verdicts while a doubt is open.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class AuditedRows:
         return lines
 
     def to_record(self) -> dict[str, Any]:
-        """Return the findings as audit.json holds them."""
+        """Return the findings in the format of audit.json."""
         return {"doubts": [doubt.to_dict() for doubt in self.doubts], "unused": self.unused}
 
 
@@ -114,10 +114,12 @@ def check_audited_rows(context: AuditContext) -> AuditedRows:
 def judge_answers(context: AuditContext) -> Outcomes | None:
     """Return which answers to the labeled items of the primary split are correct.
 
-    Of a classification, the outcomes also have the labels and the predicted classes.
+    Args:
+        context: The audit, scored if any question reads scores.
 
     Returns:
-        The outcomes; None if no item has a label, or the model has not answered.
+        The outcomes; for a classifier, with the labels and the predicted classes. None if no item
+        has a label, or the model has no scores.
     """
     split = context.primary
     if not context.has_scores(split) or not split.labeled.any():
@@ -129,11 +131,11 @@ def judge_answers(context: AuditContext) -> Outcomes | None:
     order_doubt = ""
     if context.stored is not None:
         order_doubt = context.stored.order_doubt
-    # In this task, the label is whether a given answer is correct.
+    # In this task, the label is 1 if a given answer is correct.
     if context.task == "confidence":
         return Outcomes(labels == 1, rows=rows, order_doubt=order_doubt, is_stored=is_stored)
     predicted = scores.predicted[split.labeled]
-    # The choices of different items are no classes.
+    # Choice 0 of one item has nothing to do with choice 0 of another: there are no classes.
     if context.task == "multiple_choice" or isinstance(scores.logits, Ragged):
         return Outcomes(predicted == labels, rows=rows, is_stored=is_stored)
     if not order_doubt:
@@ -155,39 +157,50 @@ def judge_answers(context: AuditContext) -> Outcomes | None:
 def doubt_class_order(context: AuditContext) -> str:
     """Return a doubt if another order of the classes would fit the labels far better; "" for none.
 
-    The order is only doubtful if labels were matched with classes by number.
+    There is no doubt if labels were matched with classes by name.
+
+    Args:
+        context: The audit, with scores of its primary split.
     """
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
         return ""
     scores = context.scores(split)
-    # The choices of different items are no classes.
+    # Items with different numbers of choices have no classes.
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return ""
     return suggest_class_order(scores.logits, scores.labels, scores.label_names)
 
 
 def withhold_by_rows(result: SectionResult, rows: AuditedRows) -> SectionResult:
-    """Return the answer to a question; while a doubt about the rows is open, without its verdict.
+    """Replace a good or bad verdict by a neutral one if a doubt about the rows is open.
 
-    Only good and bad verdicts are withheld, and replaced by a neutral one that states the doubt.
+    Args:
+        result: The answer to a question, with its verdict.
+        rows: Findings of the checks of the rows. An open doubt is one that the user has not
+            settled, such as many repeated ids.
+
+    Returns:
+        The answer, whose verdict states the doubt if it is replaced.
     """
     if not rows.open_doubts or result.verdict.tone not in ("good", "bad"):
         return result
     # One doubt is enough to withhold; the page lists all of them.
     doubt = rows.open_doubts[0]
     summary = (
-        f"{doubt.sentence} Until that is settled, no verdict is given. By the rows as they are it "
-        f"would be: {result.verdict.label}. {result.verdict.summary}"
+        f"{doubt.sentence} Until that is settled, no verdict is given. With the present rows, "
+        f"it would be: {result.verdict.label}. {result.verdict.summary}"
     )
     verdict = Verdict("neutral", "Check the rows first", summary)
     return dataclasses.replace(result, verdict=verdict, finding=None)
 
 
 def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
-    """Return which columns of a split are its text, label and ids, and which have other roles.
+    """Return which columns of a split contain its texts, labels and ids, for the checks of rows.
 
-    The columns have the names of the common schema, which the audit has given them.
+    Args:
+        context: The audit.
+        split: The split, whose columns have the names of the common schema, such as "text".
     """
     columns = split.data.column_names
     text_columns = tuple(name for name in TEXTS if name in columns)
@@ -196,7 +209,7 @@ def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
     label_column = ""
     if "label" in columns and context.task != "confidence":
         label_column = "label"
-    # Columns that a file of predictions was read from are used, whatever their names are.
+    # A file of predictions may have any names of columns. Those that were read are no unused ones.
     used_columns: tuple[str, ...] = ()
     if context.stored is not None:
         used_columns = context.stored.columns_used

@@ -71,7 +71,7 @@ class AuditResult:
         audit: Content of audit.json (docs/audit_schema.md), with the answers of earlier audits. For
             a plan, `plan`: question -> requests, tokens and price.
         outcomes: Outcomes of the requested questions.
-        written: Whether this process wrote the report. Of several processes, the main one does.
+        written: Whether this process wrote the report. If there are several, only the main one does.
     """
 
     out: Path
@@ -96,7 +96,7 @@ class AuditResult:
 
     def __getitem__(self, name: str) -> Any:
         """Return the outcome of a question, or a figure by its path, such as calibration.ece."""
-        # Names of questions have no dot.
+        # Only the path of a figure contains a dot.
         values: dict[str, Any] = {outcome.question: outcome for outcome in self.outcomes}
         kind = "question"
         if "." in name:
@@ -129,11 +129,11 @@ class AuditResult:
         return pd.DataFrame(rows).set_index("figure")
 
     def items(self) -> Any:
-        """Return a pandas table with a row per item; see `make_item_frame`.
+        """Return a pandas table with a row per item, indexed by split and id.
 
-        Its columns are the text, label, prediction, confidence, whether the prediction is correct
-        and the label disputed, and the figures that a finding is about, such as whether swapping
-        two words flips the prediction. It is indexed by split and id.
+        Its columns are the text, label, prediction and confidence; whether the prediction is
+        correct; whether the label is disputed; and each figure that a finding is about, such as
+        whether swapping two words flips the prediction. See `make_item_frame`.
 
         Example:
             >>> result.items().query("findings != ''")  # doctest: +SKIP
@@ -153,7 +153,7 @@ class AuditResult:
 
         failures = []
         for condition in conditions:
-            # A gate states what must not be: its check "fails" if the condition is met.
+            # A gate states what must not be, so that its check "fails" if the condition is met.
             gate_check = check(self.audit, condition)
             is_met = gate_check.outcome == "fail"
             if not is_met:
@@ -205,7 +205,7 @@ def audit(
 
     Args:
         model: A local folder or hub id of a sequence classifier, a multiple-choice model or a
-            language model, or anything that `as_scorer` takes, such as a loaded model or a
+            language model, or anything that `as_scorer` accepts, such as a loaded model or a
             scikit-learn pipeline. None if `predictions` is given. A file of predictions may also
             stand here, as the only argument.
         dataset: A dataset name for `load_dataset`, a hub id, a local file or folder, or loaded
@@ -223,7 +223,7 @@ def audit(
         **settings: Fields of `AuditOptions`; `after`, the folder of an earlier report, whose words
             are tested again whatever `train` offers; fields of `Prompt` and `ServerOptions`, for
             language models; and fields of `StoredOptions`, to audit stored predictions instead of a
-            model. `predictions` and `train` may be files or anything that `as_table` takes, such as
+            model. `predictions` and `train` may be files or anything that `as_table` accepts, such as
             a DataFrame. Questions that need new predictions are skipped for stored ones.
 
     Returns:
@@ -236,18 +236,19 @@ def audit(
             question fails. An earlier report is then kept.
         FileNotFoundError: If the data does not exist.
     """
-    # Whatever can be refused is refused before a model is loaded.
+    # Invalid arguments raise an error before a model is loaded.
     check_kind(options, "options", Mapping | None)
     log = None
     if dataset is None:
         path = model
         if path is None:
             path = settings.get("predictions")
-        # A log of our own tasks has the answers to the edited items of all questions.
+        # A log of the tasks of `rightreasons` contains the answers to the edited items of all
+        # questions. Any other source gives None.
         log = open_recorded_log(path)
     if log is not None:
-        # The log is audited as a model that gives the recorded answers. The edits have to be those
-        # that were recorded, so that the seed is that of the log.
+        # The log is audited as a model that gives the recorded answers. The seed of the log makes
+        # the same edits again, to which these are the answers.
         settings.pop("predictions", None)
         settings["seed"] = log.settings.seed
         names = log.choose_questions(questions, list_default_questions())
@@ -267,7 +268,7 @@ def audit(
     request = parse_request(model, dataset, load_sections(questions), options, settings)
     folder = check_folder(out, own=OWN)
     is_main = processes().is_main
-    # Of several processes, only the main one prints messages and writes the report.
+    # If several processes share the audit, only the main one prints messages and writes the report.
     say: Say = ignore_message
     if tell is not None and is_main:
         say = tell
@@ -282,7 +283,7 @@ def audit(
         return _plan(context, selected, say)
 
     forecasts: dict[str, Forecast] = {}
-    # Counting takes time, and is only done if somebody can read the total.
+    # Counting the requests takes time, and is only done if a person can see the total.
     is_watched = progress and is_progress_visible() and processes().count == 1
     if tell is not None or is_watched:
         forecasts = forecast_audit(context, *_map_questions(selected))
@@ -336,7 +337,15 @@ def _plan(context: AuditContext, questions: Sequence[AuditQuestion], say: Say) -
 def _map_questions(
     questions: Sequence[AuditQuestion],
 ) -> tuple[dict[str, Question], dict[str, QuestionOptions], dict[str, str]]:
-    """Return the sections, the options and the reasons to skip, by the name of the question."""
+    """Return three mappings from the name of a question.
+
+    Args:
+        questions: The questions of an audit.
+
+    Returns:
+        Name -> the question itself, name -> its options, and name -> why it does not apply, "" if it
+        does.
+    """
     sections = {question.name: question.section for question in questions}
     options = {question.name: question.options for question in questions}
     skip_reasons = {question.name: question.skip_reason for question in questions}
@@ -362,10 +371,10 @@ def _score(
     mapping_doubt = rows.class_order
     if not mapping_doubt:
         mapping_doubt = describe_missing_classes(scored)
-        # The doubt about the order is among the lines of `rows`, and this one is not.
+        # `rows.lines` contains the doubt about the order of classes, but not this one.
         if mapping_doubt:
             say(mapping_doubt)
-    # The report states the mapping of labels to classes, and now the doubt as well.
+    # The report shows the doubt after the mapping of labels to classes.
     if mapping_doubt:
         mapping = f"{scored.primary.label_mapping}. {mapping_doubt}"
         primary = dataclasses.replace(scored.primary, label_mapping=mapping)
@@ -415,7 +424,7 @@ class _Report:
             self.answers,
         )
         record["dataset"]["rows"] = self.rows.to_record()
-        # A later command can load the model again, unless it is an object in memory.
+        # Unless the model is an object in memory, a later command can load it from its path.
         model = self.request.model
         if isinstance(model, (str, os.PathLike)):
             record["model"]["path"] = os.fspath(model)
@@ -430,13 +439,13 @@ class _Report:
         Args:
             record: The content of audit.json.
             command: Command that repeats the audit. If None, it is composed.
-            is_default: Whether the questions are those of an audit that names none.
+            is_default: Whether the questions are the default ones, so that `audit` needs no names.
 
         Returns:
             The record with the digests of the files.
         """
-        # audit.yaml has the arguments from which the command is composed. A given command makes
-        # the data or the model itself, as that of the demo does, and no file can name these.
+        # audit.yaml stores the arguments from which the command is composed. It is not written with
+        # a given command, such as that of the demo, which makes the data or the model in memory.
         arguments: dict[str, Any] = {}
         if command is None:
             arguments = self._list_arguments(is_default=is_default)
@@ -449,7 +458,11 @@ class _Report:
         return write_report(self.context, record, self.outcomes, page, arguments)
 
     def _list_arguments(self, *, is_default: bool) -> dict[str, Any]:
-        """Return the arguments that repeat the audit, without the questions if they are the default."""
+        """Return the arguments that repeat the audit, for audit.yaml and the command of the page.
+
+        Args:
+            is_default: Whether the questions are the default ones, which need not be named.
+        """
         options = self.options_by_question
         questions = list(options)
         if is_default:

@@ -78,17 +78,19 @@ def make_record_class(part: Any) -> type[Record]:
     for field in dataclasses.fields(part):
         if field.metadata != NOT_SERIALIZED:
             types[field.name] = _convert_type(hints[field.name])
-    # Some fields differ in JSON: a picture is the name of its file, and a row has named cells.
+    # Some fields have another type in JSON: a plot is the name of its file, and a row of a table is
+    # a mapping from columns to cells.
     types.update(JSON_TYPES.get(part, {}))
 
-    # pydantic takes (type, default) of each field; `...` stands for a field without a default.
+    # pydantic expects (type, default) for each field, with `...` for a field without a default.
     declared: dict[str, Any] = {}
     for name, field_type in types.items():
         default: Any = ...
+        # Reports of earlier versions lack these fields.
         if name in ADDED_FIELDS.get(part, ()):
             default = None
         declared[name] = (field_type, default)
-    # A limited length is no type hint of Python.
+    # Python has no type hint for lists of limited length.
     if part is parts.Finding:
         declared["pair"] = (types["pair"], Field(max_length=2))
     first_line, _, _ = part.__doc__.partition("\n")
@@ -98,7 +100,11 @@ def make_record_class(part: Any) -> type[Record]:
 def _convert_type(hint: Any) -> Any:
     """Return the type hint for the values of a field in JSON.
 
-    Dataclasses become record classes, tuples become lists, and mappings dictionaries.
+    Dataclasses become record classes, tuples become lists, and mappings become dictionaries, such
+    as `list[str]` for `tuple[str, ...]`.
+
+    Args:
+        hint: Type hint of a field of a dataclass.
     """
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return make_record_class(hint)
@@ -216,7 +222,7 @@ def check_audit(audit: object) -> None:
     try:
         Audit.model_validate(audit)
     except ValidationError as error:
-        # One difference is enough to refuse a file.
+        # The message has the first of the differences.
         difference = error.errors()[0]
         path = ".".join(map(str, difference["loc"]))
         message = difference["msg"]
@@ -250,7 +256,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileNotFoundError(
             f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none."
         )
-    # Python reads NaN, which JSON does not know and other readers refuse.
+    # `json` accepts NaN, which is no valid JSON: other programs cannot read it.
     try:
         audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse_constant)
     except ValueError as error:
@@ -272,11 +278,16 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_version(audit: object, file: Path) -> None:
-    """Raise a ValueError for an audit of another major version, whose fields have other meanings."""
+    """Raise a ValueError for an audit of another major version, whose fields have other meanings.
+
+    Args:
+        audit: Content of audit.json, not yet checked against the schema.
+        file: Its path, for the error message.
+    """
     if not isinstance(audit, dict):
         return
     version = audit.get("schema_version")
-    # A missing version is found by the check of the schema.
+    # The check of the schema reports a missing version.
     if not isinstance(version, str):
         return
     major_version, _, _ = version.partition(".")
@@ -296,7 +307,7 @@ def add_digest(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Check that files of a report are those that its audit.json names.
+    """Check that files of a report have the digests in its audit.json.
 
     Args:
         folder: The folder of the report.
@@ -306,7 +317,7 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
     Raises:
         ValueError: If a file is missing or has changed.
     """
-    # Reports of earlier versions name no files.
+    # Reports of earlier versions have no digests.
     digests = audit.get("files", {})
     expected = {name: digests[name] for name in names if name in digests}
     changed = list_changed_files(folder, expected)
@@ -329,7 +340,7 @@ def list_class_names(audit: Mapping[str, Any]) -> list[str]:
     class_names: list[str] = audit["model"]["label_names"]
     if not are_numbers(class_names):
         return class_names
-    # Label of the data by the number that the model has for a name, such as "1" -> "positive".
+    # Number of a class, which is its name in the model -> label of the data: "1" -> "positive".
     label_by_number = {}
     for label, number in audit["dataset"]["label_classes"].items():
         label_by_number[number] = label
@@ -339,9 +350,8 @@ def list_class_names(audit: Mapping[str, Any]) -> list[str]:
 def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the model and of the data for the title of a report.
 
-    Predictions that were read from the log of an evaluation have the model and the task that the
-    log names. Otherwise, a path is shortened to the name of its file or folder, and a hub id stays
-    whole.
+    Predictions from the log of an evaluation have the names of the model and the task in the log.
+    Otherwise, a path is shortened to the name of its file or folder, and a hub id is not shortened.
 
     Args:
         audit: Content of audit.json.
@@ -364,7 +374,7 @@ def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
 
     model_name = short_name(model_path)
     data_name = short_name(data_path)
-    # A file with both the predictions and the data names both, without its extension.
+    # If one file contains both the predictions and the data, both get its name without extension.
     if model_path == data_path and not logged_task:
         model_name = Path(data_path).stem
         data_name = model_name
@@ -388,18 +398,22 @@ def get_short_names(audit: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def prepare_page_folder(out: str | os.PathLike[str], *own_files: str) -> Path:
-    """Check that a folder can take a page that is not an audit's, before a long computation.
+    """Check that a page other than that of an audit can be written into a folder.
+
+    This is called before a long computation, so that its results are not lost.
 
     Args:
         out: The folder.
-        *own_files: Files of such a page in addition to the page and its pictures.
+        *own_files: Further files of the page, such as "comparison.json", which may be overwritten.
+
+    Returns:
+        The folder as a path.
 
     Raises:
-        ValueError: If it cannot be written, holds other files, or holds an audit, whose page would
-            be lost.
+        ValueError: If the folder cannot be written, or contains other files or an audit.
     """
     folder = check_folder(out, own=(*own_files, PAGE, "figures"))
-    # Both have an index.html.
+    # The page of an audit has the same name, and would be overwritten.
     if (folder / AUDIT_FILE).exists():
         raise ValueError(
             f"Expected a folder without an audit for the new page, but {folder} contains "

@@ -23,7 +23,7 @@ from rightreasons.page import parts as p
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.report.comparison import COMPARISON_FILE
 from rightreasons.report.outcomes import Outcome
-from rightreasons.report.pairing import report_folder
+from rightreasons.report.pairing import get_report_folder
 from rightreasons.report.render import PAGE, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, get_names, prepare_page_folder, read_audit
 
@@ -70,11 +70,11 @@ class ModelsByTasks(Result):
         return list(dict.fromkeys(cell.task for cell in self.cells))
 
     def list_rows(self) -> Iterator[tuple[p.Cell, ...]]:
-        """Yield a row per model: its accuracy on each task."""
+        """Yield a row per model: its name, and its accuracy on each task, None if it has no report."""
         accuracies = {}
         for cell in self.cells:
             accuracies[cell.model, cell.task] = p.Amount(cell.accuracy, "fraction")
-        # Not every model was audited on every task.
+        # A model need not have a report on every task.
         for model in self.models:
             yield model, *[accuracies.get((model, task)) for task in self.tasks]
 
@@ -124,7 +124,7 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
         ValueError: If a report has no labeled item.
     """
     cells: list[ModelOnTask] = []
-    for report in map(report_folder, reports):
+    for report in map(get_report_folder, reports):
         audit = read_audit(report)
         answers = audit.get("answers")
         if answers is None:
@@ -144,10 +144,13 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
 
 
 def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
-    """Return the cells with short names of tasks: "piqa" for "leaderboard|piqa".
+    """Return cells of the table in which tasks have short names: "piqa" for "leaderboard|piqa".
 
-    Tasks of two suites that have the same short name keep their suites: they are different tasks,
-    as the second suite may ask about the same items in another form.
+    If tasks of two suites have the same short name, they keep their full names: another suite may
+    ask about the same items in another format.
+
+    Args:
+        cells: Cells of a table, each with the name of its task.
     """
     full_names_by_short_name: dict[str, set[str]] = {}
     for cell in cells:
@@ -164,7 +167,7 @@ def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
 
 
 def _make_unique(name: str, names: Collection[str]) -> str:
-    """Return a name that is not among others: the name itself, or with a number after it."""
+    """Return a name that differs from others, with a number after it if necessary: "gpt2 (2)"."""
     unique_name = name
     number = 2
     while unique_name in names:
@@ -191,20 +194,21 @@ class _Source:
 def find_reports(
     paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any
 ) -> list[Path]:
-    """Return the reports of some paths: logs, also those in folders, are audited first.
+    """Return the folders of reports for some paths; logs are audited to make their reports.
 
-    A file in a folder that is no log with labeled answers is left out, and a warning names it.
+    A file in a folder that is no log with labeled answers is omitted with a warning.
 
     Args:
         paths: Reports, logs, and folders of logs.
         out: A folder for the reports of logs.
-        **settings: Settings of the audits.
+        **settings: Options of these audits.
 
     Raises:
         FileNotFoundError: If a path does not exist.
-        ValueError: If a folder holds no report and no readable log, or a named log cannot be read.
+        ValueError: If a folder contains neither a report nor a readable log, or a log in `paths`
+            cannot be read.
     """
-    # All paths are resolved before the first log is audited, which takes long.
+    # A path that does not exist is reported before the first log is audited, which is slow.
     sources: list[_Source] = []
     for path in map(Path, paths):
         sources += _list_sources(path)
@@ -215,12 +219,12 @@ def find_reports(
             reports.append(source.path)
             continue
         folder_name = f"{number:02d}-{safe_name(source.path.stem)}"
-        # Names of files may be too long for a folder with a suffix.
+        # File names may have 255 characters, so that a long one cannot be extended.
         folder = Path(out) / folder_name[:80]
         try:
             reports += _audit_sources(source.path, folder, settings)
         except ValueError as error:
-            # The user wants a named log in the table; a folder may contain anything.
+            # A log that the user named must be in the table; a folder may contain other files.
             if source.is_named:
                 raise
             errors[source.path] = error
@@ -237,14 +241,17 @@ def _warn_of_unread_logs(errors: Mapping[Path, ValueError], *, has_reports: bool
 
 
 def _list_sources(path: Path) -> list[_Source]:
-    """Return the report or the logs that a path is or contains.
+    """Return the report, the log, or the logs of a folder that a path names.
+
+    Args:
+        path: A report, its audit.json, a log, or a folder of logs.
 
     Raises:
         ValueError: If it is a folder without a report and without logs.
     """
-    is_audit_file = report_folder(path) != path
+    is_audit_file = get_report_folder(path) != path
     is_report = is_audit_file or (path / AUDIT_FILE).exists()
-    # A missing path raises an error when it is read as a report.
+    # A missing path is returned as a report, too, and raises an error when it is read.
     if is_report or not path.exists():
         return [_Source(path)]
     if not path.is_dir():
@@ -265,8 +272,8 @@ def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Pa
 
     Args:
         log: The log.
-        out: Folder of the report. With several models, their names are added to it.
-        settings: Settings of the audits.
+        out: Folder of the report. If the log has several models, their names are appended to it.
+        settings: Options of the audits, by name.
 
     Raises:
         ValueError: If it cannot be read, or has no labeled items.
@@ -274,8 +281,8 @@ def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Pa
     try:
         _audit_log(log, out, settings)
     except SeveralSourcesError as error:
-        # A log may also have several filters or scorers, which are different readings of the same
-        # answers: the user has to choose one.
+        # Several filters or scorers of a log are different readings of the same answers, of which
+        # the user has to choose one.
         if error.kind != "provider":
             raise
         folders = []
@@ -289,7 +296,12 @@ def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Pa
 
 
 def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:
-    """Audit a log for the accuracy of its answers.
+    """Audit a log for the accuracy of its answers, and write its report.
+
+    Args:
+        log: The log.
+        out: Folder of the report.
+        settings: Options of `audit`, by name.
 
     Raises:
         ValueError: If it cannot be read, or has no labeled items.
@@ -301,7 +313,7 @@ def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:
     audit(
         predictions=os.fspath(log),
         out=out,
-        # The report has the accuracy of the answers, whatever else it asks.
+        # Every report has the accuracy of the answers. At least one question has to be asked.
         questions=list_questions_for_table("predictions"),
         progress=False,
         **settings,

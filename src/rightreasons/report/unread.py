@@ -1,7 +1,7 @@
-"""What answers that cannot be read leave open: verdicts that are withheld, and failed requests.
+"""Verdicts that are withheld because answers cannot be read, and failed requests.
 
-A verdict stands only if it would be the same with every unread answer incorrect, and with every one
-correct: `compute_bound_verdicts` measures both, and `withhold_unread` compares them.
+A verdict is given only if it would be the same with every unread answer incorrect, and with every
+one correct: `compute_bound_verdicts` measures both, and `withhold_unread` compares them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def withhold_unread(
     compute_bounds: Callable[[], Sequence[Verdict]] = tuple,
     doubt: Verdict | None = None,
 ) -> SectionResult:
-    """Return the answer to a question without its verdict, if the unread answers might change it.
+    """Replace a verdict by a neutral one if answers that cannot be read might change it.
 
     Args:
-        result: The answer.
+        result: The answer to a question, with its verdict on the readable answers.
         figures: How many answers cannot be read.
-        compute_bounds: Returns the verdicts with all of these incorrect, and with all correct; see
-            `compute_bound_verdicts`. Called only if they decide.
-        doubt: The verdict to show instead, if the data leave open which figures are valid; see
-            `Question.doubt`. None for no such doubt.
+        compute_bounds: Returns the verdicts with all unread answers incorrect, and with all correct;
+            see `compute_bound_verdicts`. It is slow, and called only if the result depends on it.
+        doubt: A verdict to show instead because the data are doubtful; see `Question.doubt`. None
+            if they are not.
     """
     # Doubtful data come before unread answers: bounds of invalid figures mean nothing.
     if doubt is not None:
@@ -50,7 +50,7 @@ def withhold_unread(
     reason = _explain_withholding(result, figures, compute_bounds)
     if not reason:
         return result
-    summary = f"{reason} By the others it would be: {result.verdict.label}."
+    summary = f"{reason} Based on the other answers, it would be: {result.verdict.label}."
     verdict = Verdict("neutral", "Inconclusive", summary)
     return dataclasses.replace(result, verdict=verdict, finding=None)
 
@@ -66,23 +66,23 @@ def _explain_withholding(
         result: The answer to a question, with its verdict on the read answers.
         figures: How many answers cannot be read, and whether that depends on the correct answer.
         compute_bounds: Returns the verdicts with all unread answers incorrect, and with all correct;
-            an empty list if they are unknown. Called only if the number of unread answers is small.
+            an empty list if they are unknown. It is called only if few answers cannot be read.
     """
     share = percent(figures.n_unread / figures.n_items)
     unread = f"{share} of the answers cannot be read ({figures.describe_unread()})"
     # The read answers are no random sample if reading depends on the correct answer.
     if figures.is_unread_by_answer:
-        return f"{unread}. {figures.describe_dependence()}: the others alone conclude nothing."
+        return f"{unread}. {figures.describe_dependence()}: the other answers are no fair sample."
     if figures.n_unread > MAX_UNREAD_FOR_VERDICT * figures.n_items:
         limit = percent(MAX_UNREAD_FOR_VERDICT)
-        return f"{unread}, more than {limit}: the others alone conclude nothing."
-    labels = [verdict.label for verdict in compute_bounds()]
-    is_unchanged = all(label == result.verdict.label for label in labels)
-    if is_unchanged:
+        return f"{unread}, more than {limit}: the other answers are no fair sample."
+    bounds = compute_bounds()
+    if all(verdict.label == result.verdict.label for verdict in bounds):
         return ""
+    verdict_if_incorrect, verdict_if_correct = bounds
     return (
-        f"{unread}: were all of them incorrect, the verdict would be “{labels[0]}”, and were all "
-        f"correct, “{labels[1]}”."
+        f"{unread}: were all of them incorrect, the verdict would be "
+        f"“{verdict_if_incorrect.label}”, and were all correct, “{verdict_if_correct.label}”."
     )
 
 
@@ -106,7 +106,7 @@ def compute_bound_verdicts(
         return []
     verdicts = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        # Warnings about these figures would be about assumed answers.
+        # Warnings would be about the assumed answers, which the user does not see.
         warnings.simplefilter("ignore")
         for assumption in ("wrong", "right"):
             bounded = dataclasses.replace(
@@ -118,22 +118,27 @@ def compute_bound_verdicts(
             try:
                 result = section.run(score_audit(bounded, [section.reads]), options)
             except ValueError:
-                # Such a question needs further answers of the model.
+                # The question needs further answers of the model, which are not requested here.
                 return []
             verdicts.append(result.verdict)
     return verdicts
 
 
 def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
-    """Return why requests of questions have no answer, each reason with its requests.
+    """Return the reasons why requests of questions failed, with the number of requests for each.
+
+    Requests for items that have no scores at all are not counted.
+
+    Args:
+        context: The audit, after its questions were answered.
 
     Returns:
-        (reason, number of requests, name of the first one) for each reason; [] for a model that is
-        not prompted.
+        (reason, number of requests, name of the first one) for each reason; empty for a model that
+        is not prompted.
     """
     if context.prompted is None:
         return []
-    # Items without any answer are listed by split, in another table.
+    # Items without scores are listed in another table.
     excluded_ids = set()
     for split in context.splits:
         for item_id, _ in split.left_out:

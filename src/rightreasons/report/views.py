@@ -12,12 +12,17 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.page.formats import format_estimate
 from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
-from rightreasons.report.render import PAGE
+from rightreasons.report.render import PAGE, mark_code
 from rightreasons.report.schema import get_short_names
 
 
 def describe_verdicts(audit: Mapping[str, Any], folder: Path) -> str:
-    """Return the verdicts of an audit as lines of text, the worst first."""
+    """Return the verdicts of an audit and the path of its page as lines of text.
+
+    Args:
+        audit: Content of audit.json. The worst verdict comes first.
+        folder: Folder of the report.
+    """
     lines = []
     for answer in sort_answers(audit):
         verdict = answer["result"]["verdict"]
@@ -50,12 +55,16 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
 
 
 def _describe_worst_finding(audit: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return what the headline of a summary says and shows.
+    """Return the variables of the template that describe the worst finding of an audit.
+
+    Args:
+        audit: Content of audit.json.
+        folder: Folder of the report.
 
     Returns:
-        `claim` and `evidence`, the finding in two texts; `shares_title` and `shares`, the bars of a
-        contrast; and `picture`, the plot of a finding without a contrast. All are empty if no
-        question is answered.
+        `claim` and `evidence`, the finding in two strings; `shares_title` and `shares`, the bars of
+        a contrast of shares; and `picture`, the plot of a finding without a contrast. All are empty
+        if no question is answered.
     """
     variables: dict[str, Any] = {
         "claim": "",
@@ -69,7 +78,7 @@ def _describe_worst_finding(audit: Mapping[str, Any], folder: Path) -> dict[str,
         return variables
     worst_result = answers[0]["result"]
     finding = worst_result["finding"]
-    # A question without a finding says everything in its verdict.
+    # Without a finding, the verdict is the claim.
     if finding is None:
         variables["claim"] = worst_result["verdict"]["label"]
         return variables
@@ -97,11 +106,12 @@ def _load_template() -> Any:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["coded"] = mark_code
     return environment.get_template("notebook.html.j2")
 
 
 def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a summary shows of an answered question: its verdict, and one figure.
+    """Return the verdict and one figure of an answered question, for a row of a summary.
 
     Args:
         audit: Content of audit.json.
@@ -138,7 +148,14 @@ def _read_picture(path: Path) -> str:
 
 
 def _list_shares(contrast: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the bars of a contrast: for each share its name, its text, and its length in percent."""
+    """Return the bars that compare the shares of a finding, without undefined shares.
+
+    Args:
+        contrast: Contrast of a finding in audit.json. Its "shares" have a "name" and an "estimate".
+
+    Returns:
+        Name of each share, its value with the interval as `text`, and its length in `percent`.
+    """
     bars = []
     for share in contrast["shares"]:
         estimate = Estimate(**share["estimate"])

@@ -1,4 +1,4 @@
-"""Changed texts on the page of a report, of which a reader chooses one to see its prediction."""
+"""Changed texts on the page of a report. A reader selects one to see its prediction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHANGE_BYTES = 600_000
 """Size of all changes on the page."""
 
 CHANGE_OVERHEAD = 30
-"""About how many bytes a change takes besides its names."""
+"""Approximate number of bytes of a change in addition to its name."""
 
 _PIECE = re.compile(r"\w+|\W")
 """Words, and what stands between them; together they are the text."""
@@ -40,7 +40,7 @@ def select_changes(
         >>> select_changes([("a  good film", change), ("a good film", change)])
         {'a good film': [Change(name='“good” → “bad”', text='a bad film', prediction='negative', confidence=0.9)]}
     """
-    # The page does not show surplus spaces. Two swaps may give the same text, which is offered once.
+    # The page does not show surplus spaces. If two swaps give the same text, it is offered once.
     changes_by_text: dict[str, dict[str, Change]] = {}
     for text, change in changes:
         shown_text = " ".join(text.split())

@@ -39,7 +39,7 @@ def make_item_frame(audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
         - the value of each figure that a finding is about, such as
           `shortcuts.deciding_share.copper/marble`: 1 if the swap flips the prediction and the
           control does not; NaN for items that were not tested,
-        - `findings`, the names of those figures that hold for the item.
+        - `findings`, the names of those figures whose value for the item is positive.
     """
     import pandas as pd
 
@@ -99,7 +99,12 @@ def _make_split_frame(
 
 
 def _name_labels(labels: NDArray[np.int64], names: Sequence[str]) -> list[str | int | None]:
-    """Return the names of labels; choices have numbers, and a missing label is None."""
+    """Return the names of labels, with None for a missing label.
+
+    Args:
+        labels: (N,) labels, -1 for a missing one.
+        names: Names of the classes; empty for multiple choice, whose labels stay numbers.
+    """
     named: list[str | int | None] = []
     for label in labels.tolist():
         if label < 0:
@@ -117,7 +122,7 @@ def _find_disputed(predictions: Predictions, names: Sequence[str]) -> NDArray[np
 
     Args:
         predictions: Labels (-1 for none) and scores of N items.
-        names: Names of the classes; () for multiple choice.
+        names: Names of the classes; empty for multiple choice.
     """
     is_disputed = np.zeros(len(predictions), dtype=np.bool_)
     labeled_rows = np.flatnonzero(predictions.labels >= 0)
@@ -133,8 +138,8 @@ def _find_disputed(predictions: Predictions, names: Sequence[str]) -> NDArray[np
 def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) -> pd.DataFrame:
     """Add a column for each figure that a finding is about, and the column "findings".
 
-    A finding is about a figure such as the flips by a swap of two words, whose value of an item is
-    1 if it holds. "findings" has the names of the figures that hold for the item.
+    A finding is about a figure such as the flips by a swap of two words, whose value is 1 for an
+    item whose prediction flips. "findings" lists the names of the figures with a positive value.
 
     Args:
         frame: Items, indexed by "split" and "id"; the columns are added to it.

@@ -1,6 +1,6 @@
 """The items on the page of a report, which a reader filters, sorts and searches.
 
-`collect_items` takes the labeled items of every split, all of them if they fit on the page.
+`collect_items` selects the labeled items of every split, all of them if they fit on the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CHARACTERS = 500
 """Longest text of an item on the page; predictions/ has whole texts."""
 
 ITEM_OVERHEAD = 40
-"""About how many bytes an item takes besides its id and its text."""
+"""Approximate number of bytes of an item in addition to its id and its text."""
 
 MAX_TEXTLESS_ITEMS = 300
 """Number of items of a file without texts, which offers nothing to read."""
@@ -216,8 +216,8 @@ def collect_items(
     Args:
         context: The audit, scored.
         figures: Figures with values by item, those of the worst finding first.
-        max_bytes: Size of all items. If a split exceeds its part, two thirds of the places are for
-            errors.
+        max_bytes: Approximate size of all items, of which each split may use an equal part. If the
+            items of a split do not fit, two thirds of the selected ones are errors.
 
     Returns:
         The items; None if no item has a label and a prediction.
@@ -232,7 +232,7 @@ def collect_items(
     if not splits:
         return None
 
-    figure = find_flag(figures)
+    figure = find_binary_figure(figures)
     figure_name = ""
     is_affected_by_id: dict[str, bool] = {}
     if figure is not None:
@@ -252,11 +252,11 @@ def collect_items(
     return PageItems(tuple(collected), figure_name)
 
 
-def find_flag(figures: Sequence[ItemFigure]) -> ItemFigure | None:
-    """Return the first figure of a finding that holds or does not hold for an item; None if none does.
+def find_binary_figure(figures: Sequence[ItemFigure]) -> ItemFigure | None:
+    """Return the first figure that a finding is about and that is true or false for each item.
 
-    The values of such a figure are 1 and 0, and -1 if the prediction changed with the control
-    only. An example is whether a swap of two words flips the prediction.
+    An example is whether a swap of two words flips the prediction of an item: its value is 1 or 0,
+    or -1 if only the control swap flips the prediction. None if there is no such figure.
     """
     for figure in figures:
         if figure.is_finding and set(figure.values) <= {-1.0, 0.0, 1.0}:
@@ -289,7 +289,7 @@ def _collect_split(
     second_texts = None
     if "text_pair" in split.data.column_names:
         second_texts = get_arrow_column(split.data, "text_pair")
-        # Only first texts are measured, and second ones may take as many bytes.
+        # `count_fitting` measures only first texts, and second ones may be as long.
         max_bytes //= 2
     n_items = count_fitting(texts, split.ids.arrow, labeled_rows, max_bytes)
     labeled_confidences = scores.confidence[labeled_rows]
@@ -326,17 +326,17 @@ def _collect_split(
 
 
 def count_fitting(texts: Any, ids: Any, rows: NDArray[np.intp], max_bytes: int) -> int:
-    """Return how many items fit into a number of bytes, estimated from the first thousand.
+    """Estimate from the first thousand items how many of them fit into a number of bytes.
 
     Args:
-        texts: Texts, a column of Arrow.
-        ids: Ids, a column of Arrow.
+        texts: Arrow column with the text of each row of a file.
+        ids: Arrow column with the id of each row.
         rows: Rows of the items.
         max_bytes: The number of bytes.
     """
     import pyarrow.compute as pc
 
-    # To measure every text would take another pass over a large file.
+    # Measuring every text would read a large file another time.
     sample = rows[:1000]
     truncated_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
     n_text_bytes = pc.sum(pc.binary_length(truncated_texts)).as_py() or 0
@@ -353,7 +353,7 @@ def _shorten_texts(texts: Any) -> list[str]:
     """Return the texts of an Arrow column, with single spaces and at most `MAX_CHARACTERS` long."""
     import pyarrow.compute as pc
 
-    # Lines and paragraphs would make the rows of the page unequally high.
+    # Line breaks become spaces, so that all rows of the page have the same height.
     spaced = pc.replace_substring_regex(texts, pattern=r"[\s\p{Z}]+", replacement=" ")
     shortened: list[str] = pc.utf8_trim(spaced, characters=" ").to_pylist()
     # Arrow finds the long texts, which are few, so that Python handles only these.
@@ -464,10 +464,13 @@ def describe_difference(primary: AuditSplit, split: AuditSplit) -> str:
         text = primary.texts[primary_row]
         if text != split.texts[row]:
             changed_texts.append((text, split.texts[row]))
-    sentence = (
-        f"It has the items of “{primary.name}”, with {pluralize(len(changed_texts), 'text')} and "
-        f"{pluralize(n_changed_labels, 'label')} changed"
-    )
+    texts = "the same texts"
+    if changed_texts:
+        texts = pluralize(len(changed_texts), "changed text")
+    labels = "the same labels"
+    if n_changed_labels:
+        labels = pluralize(n_changed_labels, "changed label")
+    sentence = f"This split contains the items of “{primary.name}” with {texts} and {labels}."
 
     edit_counts: collections.Counter[str] = collections.Counter()
     # A sample of the texts is enough to find the most frequent edit.
@@ -477,21 +480,21 @@ def describe_difference(primary: AuditSplit, split: AuditSplit) -> str:
             edit_counts[edit] += 1
     if edit_counts:
         most_frequent, _ = edit_counts.most_common(1)[0]
-        sentence += f", most often by {most_frequent}"
-    return f"{sentence}."
+        sentence += f" The most frequent change {most_frequent}."
+    return sentence
 
 
 def _describe_edit(removed: str, added: str) -> str:
-    """Describe an edit by the removed and the added piece of a text, of which one may be ""."""
+    """Return a description such as "replacing “dull” with “fine”"; either text may be empty."""
     if not removed:
-        return f"adding “{added}”"
+        return f"adds “{added}”"
     if not added:
-        return f"removing “{removed}”"
-    return f"replacing “{removed}” with “{added}”"
+        return f"removes “{removed}”"
+    return f"replaces “{removed}” with “{added}”"
 
 
 def shorten(text: str, n_characters: int) -> str:
-    """Cut a text, and say how much is left out."""
+    """Return a text with at most `n_characters`, and the number of omitted characters after it."""
     if len(text) <= n_characters:
         return text
     return f"{text[:n_characters].rstrip()} … ({len(text) - n_characters:,} more characters)"

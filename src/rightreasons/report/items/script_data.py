@@ -21,7 +21,7 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
     """Write items and changed texts as JSON for the script of the page.
 
     Args:
-        items: The items; None for none.
+        items: The items; None for a page without items.
         changes: Text of an item -> changes of it that the model was queried with.
 
     Returns:
@@ -73,8 +73,7 @@ def _to_split_data(split: SplitItems, number_by_name: dict[str, int]) -> dict[st
     confidences: list[float | None] = [None] * len(split)
     if split.confidences is not None:
         confidences = np.round(split.confidences, 4).tolist()
-    # One number with two bits: whether the prediction is correct, and whether the label contradicts
-    # the text.
+    # A number with two bits: 1 for a correct prediction, and 2 for a label that contradicts the text.
     flags = split.is_correct + 2 * split.contradicts
     columns: list[Iterable[Any]] = [
         split.ids,

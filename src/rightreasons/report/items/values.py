@@ -35,7 +35,7 @@ def format_item_values(figures: Sequence[ItemFigure]) -> str:
         <BLANKLINE>
     """
     has_clusters = any(figure.clusters for figure in figures)
-    # A column that is empty in every row would only puzzle a reader.
+    # The column of clusters is only written if a figure has clusters.
     header: tuple[str, ...] = COLUMNS
     if has_clusters:
         header = (*COLUMNS, CLUSTER)
@@ -64,11 +64,11 @@ def read_item_values(
 
     Args:
         report: The folder of a report.
-        question: The question.
-        result: Its result in audit.json.
+        question: Name of the question.
+        result: Its result in audit.json, whose "by_item" describes the figures.
 
     Returns:
-        Key -> figure; {} if the report has none.
+        Key -> figure with its values by item; empty if the report has no such file.
     """
     import pandas as pd
 
@@ -89,7 +89,13 @@ def read_item_values(
 
 
 def _make_figure(description: Mapping[str, Any], rows: pd.DataFrame) -> ItemFigure:
-    """Make a figure from its description in audit.json and its rows in the CSV file."""
+    """Return a figure with its values by item.
+
+    Args:
+        description: Its name, unit and bounds, from audit.json.
+        rows: Its rows in the CSV file, with the columns "id", "group", "value" and, for dependent
+            items, "cluster".
+    """
     groups = ()
     if any(rows["group"]):
         groups = tuple(rows["group"])

@@ -57,7 +57,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     name, _ = get_short_names(audit)
     card = _open_card(file, name)
     metadata: Any = card.data
-    # Results of other tools stay.
+    # Only our own results are replaced, and not those of other tools.
     results = []
     for result in metadata.eval_results or []:
         if MARK not in (result.metric_args or {}):
@@ -81,12 +81,15 @@ def format_section(audit: Mapping[str, Any]) -> str:
         A heading, what was audited, and a table with a row per answered question, the worst first.
     """
     figures = audit_figures(audit)
+    # The first sentence states the items of the primary split; figures only name other items.
+    primary = audit["dataset"]["primary"]
+    primary_items = f" on {pluralize(_count_primary_items(audit), 'item')} of {primary}"
     lines = [
         "## Right for the right reasons?",
         "",
         _describe_audit(audit),
         "",
-        format_row("Question", "Answer", "Figures"),
+        format_row("Question", "Answer", "Metrics"),
         format_row("---", "---", "---"),
     ]
     for answer in sort_answers(audit):
@@ -94,7 +97,8 @@ def format_section(audit: Mapping[str, Any]) -> str:
         light = LIGHTS[verdict["tone"]].lower()
         descriptions = []
         for figure in _list_headlines(answer, figures):
-            descriptions.append(f"{escape(figure.name)} {escape(figure.in_words)}")
+            words = figure.in_words.removesuffix(primary_items)
+            descriptions.append(f"{escape(figure.name)} {escape(words)}")
         row = format_row(
             escape(answer["title"]),
             f"**{escape(verdict['label'])}** ({light})",
@@ -105,13 +109,14 @@ def format_section(audit: Mapping[str, Any]) -> str:
 
 
 def _describe_audit(audit: Mapping[str, Any]) -> str:
-    """Return a sentence about the version, the audited items, the date and the level of intervals."""
+    """Return a sentence about the version, the audited items, the date and the level of intervals.
+
+    Args:
+        audit: Content of audit.json.
+    """
     dataset = audit["dataset"]
     _, data_name = get_short_names(audit)
-    n_items = 0
-    for split in dataset["splits"]:
-        if split["name"] == dataset["primary"]:
-            n_items = split["n_items"]
+    n_items = _count_primary_items(audit)
     date = audit["created"][:10]
     level = 100 * audit["settings"]["confidence_level"]
     return (
@@ -119,6 +124,15 @@ def _describe_audit(audit: Mapping[str, Any]) -> str:
         f"split “{escape(dataset['primary'])}” of {escape(data_name)} "
         f"({date}). In brackets: {level:g}% intervals."
     )
+
+
+def _count_primary_items(audit: Mapping[str, Any]) -> int:
+    """Return the number of items of the primary split."""
+    dataset = audit["dataset"]
+    for split in dataset["splits"]:
+        if split["name"] == dataset["primary"]:
+            return int(split["n_items"])
+    return 0
 
 
 def list_eval_results(audit: Mapping[str, Any]) -> list[EvalResult]:
@@ -177,7 +191,7 @@ def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResu
 def _list_headlines(
     answer: Mapping[str, Any], figures: Mapping[str, AuditFigure]
 ) -> list[AuditFigure]:
-    """Return the headlines of an answered question, those without a value excluded.
+    """Return the main figures (headlines) of an answered question that have a value.
 
     Args:
         answer: The question and its result, from audit.json.
@@ -185,7 +199,7 @@ def _list_headlines(
     """
     question = answer["question"]
     figures_of_question = [figure for figure in figures.values() if figure.question == question]
-    # The figures of a question begin with its headlines.
+    # `audit_figures` lists the headlines of a question before its other figures.
     n_headlines = len(answer["result"]["headlines"])
     headlines = []
     for figure in figures_of_question[:n_headlines]:
@@ -195,7 +209,11 @@ def _list_headlines(
 
 
 def _open_card(file: Path, name: str) -> ModelCard:
-    """Open a model card; if the file does not exist, begin one with the name of the model.
+    """Open a model card; if the file does not exist, make one with a heading.
+
+    Args:
+        file: Path of the card.
+        name: Name of the model, for the heading.
 
     Raises:
         ValueError: If its metadata is not that of a model card, or lists several models.
@@ -207,7 +225,7 @@ def _open_card(file: Path, name: str) -> ModelCard:
     content = f"# {name}\n"
     if file.is_file():
         content = file.read_text("utf-8")
-    # The library expects a block of metadata, which may be empty.
+    # The library expects a block of metadata between lines of "---", which may be empty.
     if REGEX_YAML_BLOCK.search(content) is None:
         content = f"---\n{{}}\n---\n{content}"
     try:
@@ -225,7 +243,12 @@ def _open_card(file: Path, name: str) -> ModelCard:
 
 
 def _insert_section(body: str, section: str) -> str:
-    """Return the text of a card with a section in the place of an earlier one, or at the end."""
+    """Return the text of a model card with a section, which replaces an earlier one.
+
+    Args:
+        body: Text of the card. An earlier section is between the lines `BEGIN` and `END`.
+        section: The new section, which is appended if there is no earlier one.
+    """
     block = f"{BEGIN}\n{section}\n{END}"
     start = body.find(BEGIN)
     end = body.find(END)
@@ -238,7 +261,7 @@ def _insert_section(body: str, section: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, on one line.
+    r"""Return a text for Markdown, on one line and with its special characters escaped.
 
     Example:
         >>> print(escape("a|b <img> *x* @who\nline"))

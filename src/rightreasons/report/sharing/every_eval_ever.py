@@ -19,8 +19,8 @@ SCHEMA = "0.3.0"
 def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
     """Write a report as a record of Every Eval Ever, with intervals and numbers of items.
 
-    It has one result per figure that is defined. Who made the model and who evaluates it is not in an
-    audit: the organization is "unknown" and the relationship "other", until the sender fills them in.
+    The record has one result per defined figure. An audit does not know who made or evaluated the
+    model: the organization is "unknown" and the relationship "other", for the user to replace.
 
     Args:
         report: The folder of a report, or its audit.json.
@@ -67,7 +67,7 @@ def _describe_model(name: str, model: Mapping[str, Any]) -> dict[str, Any]:
         model: Its description in audit.json.
     """
     deployment = "self_deployed"
-    # A server may be run by anybody.
+    # It is not recorded who runs the server of a model.
     if model["server"] is not None:
         deployment = "unknown"
     return {
@@ -109,8 +109,11 @@ def _make_result(figure: AuditFigure, data_name: str, split: str) -> dict[str, A
 def _describe_metric(figure: AuditFigure) -> dict[str, Any]:
     """Return the unit and the range of a figure in the schema of Every Eval Ever.
 
-    A share is a "proportion" from 0 to 1. Other units have no upper end. The range of a figure with
-    a negative value, such as a difference, also has no lower end, or ends at -1 for shares.
+    A share is a "proportion" from 0 to 1, and other units are unbounded above. A difference, which
+    may be negative, ranges from -1 to 1 for shares, and is unbounded below for other units.
+
+    Args:
+        figure: The figure, with its unit and its interval.
     """
     # Only a difference has a negative value, or an interval that begins below 0.
     ends = (figure.estimate.value, figure.estimate.low)
@@ -138,7 +141,15 @@ def _describe_metric(figure: AuditFigure) -> dict[str, Any]:
 
 
 def _describe_uncertainty(figure: AuditFigure) -> dict[str, Any]:
-    """Return the number of items and the interval of a figure, as far as they are known."""
+    """Return the number of items and the interval of a figure, without unknown values.
+
+    Args:
+        figure: The figure.
+
+    Returns:
+        "num_samples" and "confidence_interval", in the schema of Every Eval Ever; empty if neither
+        is known.
+    """
     estimate = figure.estimate
     uncertainty: dict[str, Any] = {}
     if figure.n is not None:

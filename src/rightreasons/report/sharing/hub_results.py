@@ -14,7 +14,7 @@ from rightreasons.report.schema import read_audit
 def write_eval_results(
     report: str | os.PathLike[str], to: str | os.PathLike[str], *, benchmark: str, figure: str
 ) -> Path:
-    """Write one figure of a report as the hub shows results of its benchmarks on the page of a model.
+    """Write one figure of a report in the format of benchmark results on the model pages of the hub.
 
     Args:
         report: The folder of a report, or its audit.json.

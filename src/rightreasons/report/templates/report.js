@@ -34,7 +34,7 @@ const changedText = (text, edits) => {
 // A list of the changes that the model was asked about; the choice shows the changed text, and the prediction before and after.
 const offerChanges = (changes, textElement, text, before) => {
   if (!changes) return null;
-  const select = make("select", {}, make("option", { value: "" }, "as it is"));
+  const select = make("select", {}, make("option", { value: "" }, "unchanged"));
   changes.forEach(([name], place) => select.append(make("option", { value: place }, name)));
   const outcome = make("output");
   const original = [...textElement.childNodes];
@@ -240,7 +240,7 @@ const startItems = (section, data, tryItem) => {
     const { listed, first } = state;
     body.replaceChildren(...listed.slice(first, first + PAGE_SIZE).map(makeRow));
     const last = Math.min(first + PAGE_SIZE, listed.length);
-    find("shown-items").textContent = listed.length ? `${first + 1} to ${last} of ${listed.length.toLocaleString("en")}` : "No item fits.";
+    find("shown-items").textContent = listed.length ? `${first + 1} to ${last} of ${listed.length.toLocaleString("en")}` : "No matching items.";
     find("previous-items").disabled = first === 0;
     find("next-items").disabled = last === listed.length;
     section.querySelector(".tall").scrollTop = 0;

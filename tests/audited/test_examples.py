@@ -1,0 +1,30 @@
+"""Examples of items on the page of a report."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from rightreasons.audited.examples import make_example
+
+
+def test_an_example_lists_its_choices_and_the_remark_on_its_label():
+    names = ("first", "second", "third")
+    context = SimpleNamespace(
+        stored=None, answers_once=False, task="multiple_choice", label_name=names.__getitem__
+    )
+    split = SimpleNamespace(
+        ids=["a"],
+        data=[{"prompt": "What flies?"}],
+        text_column="prompt",
+        text_pairs=None,
+        planted=None,
+        labels=np.array([2]),
+        choices=[("a stone", "a tree", "a bird")],
+        mislabeled=np.array([True]),
+    )
+
+    example = make_example(context, split, 0, predicted=1, confidence=1.0 + 1e-12, note="Marked.")
+
+    assert (example.label, example.prediction, example.confidence) == ("third", "second", 1.0)
+    assert example.note.startswith("1. a stone | 2. a tree | 3. a bird Marked. ")
+    assert "label contradicts" in example.note.partition("Marked.")[2]
