@@ -52,15 +52,15 @@ def test_labels_classes_and_types() -> None:
     )
     texts = texts_of(drawing)
     assert [text for text in texts if text[0].isdigit() and "  " in text] == [
-        "1  negation  M",
-        "2  names $5  I",
-        "3  more  D",
+        "1  negation  MFT",
+        "2  names $5  INV",
+        "3  more  DIR",
     ]
     names = drawing.spec["layer"][-1]["data"]["values"]
-    assert [(row["x"], row["name"]) for row in names] == [
+    assert [(row["y"], row["name"]) for row in names] == [
         (0, "Negation"),
         (1, "Fairness"),
-    ]  # over their first columns
+    ]  # next to their first functionalities
     assert {"a", "Negation", "Fairness"} <= set(texts)
 
 

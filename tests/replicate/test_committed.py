@@ -71,7 +71,7 @@ def test_the_evidence_quotes_copa():
 
     easy = figures["COPA"]["easy_accuracy"]["value"]
     hard = figures["COPA"]["hard_accuracy"]["value"]
-    assert f"{easy:.1f} % of the Easy items and {hard:.1f} % of the Hard items" in line
+    assert f"{easy:.1f}% of the Easy items and {hard:.1f}% of the Hard items" in line
     gaps = [figures[name]["gap"]["value"] for name in ("COPA", "B-COPA")]
     assert "from {:.1f} to {:.1f} points".format(*gaps) in line
     falls = {row["key"]["productivity"]: row["figures"]["falls"] for row in step["falls"]}

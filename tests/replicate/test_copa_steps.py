@@ -60,7 +60,7 @@ def test_falls_are_counted_by_productivity():
     ]
     changes = {"was": -2.0, "the": -1.0, "a": 0.5, "toe": -1.0}
 
-    above, middle = copa_steps._count_falls("tiny", SimpleNamespace(cues=cues), changes)
+    above, middle = copa_steps._summarize_changes("tiny", SimpleNamespace(cues=cues), changes)
 
     assert above["key"] == {"model": "tiny", "productivity": "above 0.6"}
     assert above["figures"] == {"n_cues": 1, "mean": -2.0, "falls": 100.0}

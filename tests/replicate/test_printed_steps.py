@@ -8,7 +8,7 @@ from scipy import stats
 
 from rightreasons.replicate import printed_steps
 from rightreasons.replicate.printed_steps import (
-    _relate_to_error,
+    _average_correlations,
     compute_mean_p_value,
     correlate_models,
     list_correlations,
@@ -56,7 +56,7 @@ def test_trained_models_are_related_by_the_number_of_models_of_each_task():
     four = make_models((0.1, 0.1), (0.2, 0.3), (0.3, 0.2), (0.4, 0.4))
     three = make_models((0.1, 0.1), (0.2, 0.2), (0.3, 0.3))
 
-    figures = _relate_to_error({"a": three, "b": four}, "shortcut_rate")
+    figures = _average_correlations({"a": three, "b": four}, "shortcut_rate")
 
     # Not that of two tasks of four models, which the last task alone would suggest.
     assert figures["mean_rho"] == pytest.approx(0.9)

@@ -1,4 +1,4 @@
-"""Does its good behavior generalize?
+"""Does it pass basic behavioral tests, and does that generalize?
 
 The public names are those of `__init__.pyi`; each is imported when it is first used.
 """

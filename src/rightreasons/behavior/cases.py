@@ -52,7 +52,7 @@ class JudgedCase:
 def failing_cases(
     tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0
 ) -> list[JudgedCase]:
-    """Return failing cases of a functionality, with the outcome of each example.
+    """Return failing cases of a functionality, each with the outcomes of its examples.
 
     Args:
         tested: Answers of a model to the suite.
@@ -66,7 +66,7 @@ def failing_cases(
     passed = tested.result.passed[get_case_slice(tested.table, number)]
     indices = [index for index, outcome in enumerate(passed) if outcome is False]
     if limit is not None and len(indices) > limit:
-        # The name is part of the seed, so that a sample does not depend on the other samples.
+        # The name is part of the seed, so that the functionalities of a suite are sampled separately.
         rng = item_rng(seed, tested.table.functionalities[number])
         sample = np.sort(rng.permutation(len(indices))[:limit])
         indices = [indices[index] for index in sample]
@@ -76,7 +76,7 @@ def failing_cases(
 def judge_cases(
     tested: SuiteAnswers, number: int, indices: Iterable[int] | None = None
 ) -> list[JudgedCase]:
-    """Compare the answers to cases of a functionality with its expectation.
+    """Evaluate the expectation of a functionality, and return the outcome of each case and example.
 
     Args:
         tested: Answers of a model to the suite.
@@ -93,20 +93,19 @@ def judge_cases(
     # Position in the suite of the first example of the functionality.
     start = int(tested.table.case_offsets[cases.start])
     has_original = is_original_first(functionality.expectation)
-    # The results are those of all cases, whichever are asked for: their cost is small.
     if indices is None:
         indices = range(len(functionality.cases))
 
     judged = []
     for index in indices:
         case = functionality.cases[index]
+        # Rows count from the first example of the functionality.
         first_row = int(answers.offsets[index])
         examples = []
-        for position, texts in enumerate(case.examples):
-            row = first_row + position
+        for row, texts in enumerate(case.examples, first_row):
             passed = to_verdict(example_results[row])
-            # The original is compared with itself, which says nothing.
-            if has_original and position == 0:
+            if has_original and row == first_row:
+                # The original is not judged: it would be compared with itself.
                 passed = None
             examples.append(JudgedExample(texts=texts, row=start + row, passed=passed))
         judged.append(

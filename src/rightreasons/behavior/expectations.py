@@ -49,7 +49,7 @@ Results: TypeAlias = NDArray[np.float64]
 
 
 def normalize_answer(text: str, normalization: str = "squad") -> str:
-    """Bring a text to the form in which answers are compared.
+    """Normalize an answer, so that answers that differ only in spelling are equal.
 
     | name | effect |
     | --- | --- |
@@ -75,8 +75,9 @@ def normalize_answer(text: str, normalization: str = "squad") -> str:
         >>> normalize_answer("The  Cat's  pajamas, an hour!")
         'cats pajamas hour'
     """
-    name = check_one_of(normalization, tuple(NORMALIZERS), "normalization")
-    return NORMALIZERS[name](text)
+    check_one_of(normalization, tuple(NORMALIZERS), "normalization")
+    normalize = NORMALIZERS[normalization]
+    return normalize(text)
 
 
 def _keep_text(text: str) -> str:
@@ -88,7 +89,7 @@ def _drop_leading_article(text: str) -> str:
 
 
 def _normalize_as_squad(text: str) -> str:
-    # Punctuation goes before articles do: "A." is an article.
+    # Punctuation is dropped first, because "A." is an article, too.
     without_punctuation = text.lower().translate(_PUNCTUATION)
     without_articles = _ARTICLES.sub(" ", without_punctuation)
     return " ".join(without_articles.split())
@@ -120,12 +121,12 @@ class AnswerScores(Result):
 
 
 def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> AnswerScores:
-    """Score text answers against the answers that people gave.
+    """Compute exact match and token F1 of text answers, compared with the answers that people gave.
 
     Every prediction is compared with each of its references after `normalize_answer`, and the best
-    comparison counts. F1 is that of the words, counted with repetition: with c words in common (as
-    multisets), P = c / words of the prediction and R = c / words of the reference, it is
-    2 P R / (P + R). As in SQuAD 1.1, it is 0 if nothing is in common, even for two empty answers.
+    comparison counts. With c words in common, counted with repetition, the precision is
+    P = c / words of the prediction, the recall R = c / words of the reference, and
+    F1 = 2 P R / (P + R). As in SQuAD 1.1, F1 is 0 without a common word, even for two empty answers.
 
     Args:
         predictions: N answers; an empty answer is allowed.
@@ -155,11 +156,12 @@ def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]
     f1_scores = []
     for row, (text, answers) in enumerate(zip(texts, references, strict=True)):
         prediction = normalize_answer(text)
-        checked = check_texts(answers, f"references[{row}]", allow_empty=True)
-        normalized = [normalize_answer(answer) for answer in checked]
-        exact.append(prediction in normalized)
-        # SQuAD has several references per question, and the nearest one counts.
-        f1_scores.append(max(_compute_f1(prediction, answer) for answer in normalized))
+        checked_answers = check_texts(answers, f"references[{row}]", allow_empty=True)
+        normalized_answers = [normalize_answer(answer) for answer in checked_answers]
+        exact.append(prediction in normalized_answers)
+        # SQuAD has several references per question; the most similar one counts.
+        f1_by_reference = [_compute_f1(prediction, answer) for answer in normalized_answers]
+        f1_scores.append(max(f1_by_reference))
 
     return AnswerScores(
         exact_match=float(np.mean(exact)),
@@ -243,20 +245,20 @@ def equal(
     clean: str = "none",
     accept: Mapping[str, Sequence[int]] | None = None,
 ) -> Results:
-    """Expect the label of each example, or one fixed answer.
+    """Expect that the answer to each example is its label, or that all answers are a fixed value.
 
     Args:
         answers: n answers to the examples.
-        value: Expected answer to all examples; None for the label of each example.
+        value: Expected answer to all examples; None to expect the label of each example.
         clean: Normalization of both texts before they are compared, as in `normalize_answer`.
-        accept: Class label, as a text -> all classes that are correct for it, such as neutral and
-            positive for "not negative"; None if only the label is correct.
+        accept: Class label, as a string -> all classes that are correct for it, such as
+            `{"1": [1, 2]}`; None if only the label is correct.
 
     Returns:
         (n,) 1 for an expected answer, 0 for another one, NaN for an example without a label.
 
     Raises:
-        TypeError: If answers are texts, but the expected ones are classes.
+        TypeError: If `value` is a class, but the answers are texts.
         ValueError: If there are no labels, or they are texts and the answers are classes.
     """
     labels = answers.labels
@@ -271,7 +273,7 @@ def equal(
         results = _compare_classes(answers.predictions, labels)
         return _accept_classes(results, answers.predictions, labels, accept or {})
     if isinstance(value, int):
-        # The answers are texts: asking for classes raises the error that says so.
+        # The answers are texts, so that this raises an error.
         answers.get_classes()
     return _compare_texts(answers.predictions, labels, clean)
 
@@ -281,21 +283,21 @@ def _compare_classes(predictions: NDArray[np.int64], labels: Any) -> Results:
 
     Args:
         predictions: (n,) predicted classes.
-        labels: n labels. Data sets have -1, and suites None, for an example without one.
+        labels: n labels. An example without a label has -1 in data sets, and None in suites.
 
     Returns:
         (n,) 1 for a prediction that is the label, 0 for another one, NaN for an example without a label.
 
     Raises:
-        ValueError: If a label is a text.
+        ValueError: If a label is not a number.
     """
     numbers = [np.nan if label is None else label for label in labels]
     try:
         gold = np.array(numbers, dtype=np.float64)
     except ValueError:
-        text = next(label for label in labels if isinstance(label, str))
+        texts = [label for label in labels if isinstance(label, str)]
         raise ValueError(
-            f"Expected class labels to compare predicted classes with, but got {text!r}."
+            f"Expected class labels to compare predicted classes with, but got {texts[0]!r}."
         ) from None
     is_unlabeled = np.isnan(gold) | (gold < 0)
     is_equal = (predictions == gold).astype(np.float64)
@@ -311,16 +313,16 @@ def _accept_classes(
     """Count further classes as correct for some labels.
 
     Args:
-        results: (n,) results for the labels themselves.
+        results: (n,) 1 for a prediction that is the label, 0 for another one.
         predictions: (n,) predicted classes.
         labels: n labels.
-        accept: Label, as a text -> all classes that are correct for it: {"1": [1, 2]}.
+        accept: Label, as a string -> all classes that are correct for it, such as `{"1": [1, 2]}`.
 
     Returns:
-        (n,) results, with 1 for each prediction that is accepted.
+        (n,) the results, with 1 for each prediction that is accepted.
     """
     for accepted_label, classes in accept.items():
-        # Labels are compared as texts, because the keys of JSON are.
+        # Labels are compared as strings, because the keys of JSON objects are strings.
         has_label = np.array([str(label) == accepted_label for label in labels])
         is_accepted = has_label & np.isin(predictions, classes)
         results = np.where(is_accepted, 1.0, results)
@@ -338,7 +340,7 @@ def _compare_texts(predictions: Sequence[str], labels: Any, clean: str) -> Resul
     Returns:
         (n,) 1 for a prediction that is the label, 0 for another one, NaN for an example without a label.
     """
-    # Labels are normalized as well, since a released label may have an article or a mark, too.
+    # Labels are normalized, too, since they may have an article or punctuation.
     results = []
     for text, label in zip(predictions, labels, strict=True):
         if label is None:
@@ -356,15 +358,15 @@ def not_equal(answers: Answers, *, value: int | str) -> Results:
 
 
 def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
-    """Expect the answer to the first example of the case, or nearly its confidence.
+    """Expect all examples of a case to get the same answer as its first example.
 
-    A class label may differ if the probability of the first answer moved by at most `tolerance`.
+    Another class is tolerated if the probability of the first answer changes by at most `tolerance`.
     Texts have to be equal. If the `meta` of an example is (old, new), the expected text is the
     first answer with old replaced by new.
 
     Args:
         answers: n answers to the examples.
-        tolerance: Largest change of the probability that is no change of behavior.
+        tolerance: Largest change of the probability that is tolerated.
 
     Returns:
         (n,) 1 for an answer that stays the same, 0 for one that changes.
@@ -376,22 +378,23 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     first_classes = answers.predictions[first_rows]
     is_same = answers.predictions == first_classes
     if answers.probabilities is not None:
-        # A flip between two nearly equal probabilities is no change of behavior (CheckList).
+        # As in CheckList, a flip between two nearly equal probabilities is tolerated.
+        limit = check_number(tolerance, "tolerance", minimum=0)
         rows = np.arange(len(answers))
+        # Probability of the first answer of the case, for each example and for the first one.
         confidence = answers.probabilities[rows, first_classes]
         first_confidence = answers.probabilities[first_rows, first_classes]
-        movement = np.abs(confidence - first_confidence)
-        is_same |= movement <= check_number(tolerance, "tolerance", minimum=0)
+        is_same |= np.abs(confidence - first_confidence) <= limit
     return np.asarray(is_same, dtype=np.float64)
 
 
 def _compare_with_first_text(answers: Answers, first_rows: NDArray[np.int64]) -> Results:
-    """Compare each answer in words with the answer to the first example of its case.
+    """Compare each text answer with the answer to the first example of its case.
 
     Args:
-        answers: n answers in words. If `meta` of an example is (old, new), the example has the words `new`
-            in place of `old`, and so should the answer.
-        first_rows: (n,) row of the first example of each case.
+        answers: n text answers. If `meta` of an example is (old, new), the words `old` of the first
+            example are replaced by `new`, also in the expected answer.
+        first_rows: (n,) row of the first example of each example's case.
 
     Returns:
         (n,) 1 for an equal answer, 0 for another one.
@@ -425,23 +428,24 @@ def _replace_words(text: str, change: Any) -> str:
 def monotonic(
     answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None
 ) -> Results:
-    """Expect the confidence in an answer to rise (or fall), within a tolerance.
+    """Expect that the confidence in an answer does not fall (or rise) by more than a tolerance.
 
-    As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at
-    or above 1 - `tolerance` need not fall: NaN.
+    As in CheckList's released code, the expectation does not apply if the confidence in the first
+    example is so low, or so high, that it could not move further by more than the tolerance.
 
     Args:
         answers: n answers to the examples.
-        increasing: Whether the confidence should rise.
+        increasing: Whether the confidence should rise, and not fall.
         tolerance: Largest allowed change in the opposite direction.
-        label: Class whose probability counts; None for the answer to the first example of the case.
+        label: Class whose probability is the confidence; None for the answer to the first example of
+            the case.
 
     Returns:
         (n,) 1 for a confidence that moves as expected, 0 for one that does not, NaN if the confidence in
-        the first example is at the end of its range.
+        the first example is at most `tolerance`, or at least 1 - `tolerance` if it should fall.
 
     Raises:
-        ValueError: If there are no probabilities, or none of the label.
+        ValueError: If there are no probabilities, or `label` is not one of the classes.
     """
     first_rows = answers.first_rows
     probabilities = answers.get_probabilities()
@@ -451,17 +455,17 @@ def monotonic(
             f"Expected a label below {n_classes}, the number of classes, but got {label}."
         )
 
-    # One column for all examples, or the class of the first answer for the examples of its case.
-    columns: Any = label
+    # Class whose probability is the confidence: one for all examples, or one per example.
+    classes: Any = label
     if label is None:
-        columns = answers.get_classes()[first_rows]
+        classes = answers.get_classes()[first_rows]
     rows = np.arange(len(answers))
-    confidence = probabilities[rows, columns]
+    confidence = probabilities[rows, classes]
     first_confidence = confidence[first_rows]
 
-    # A confidence at the end of its range could not move far enough to fail.
     limit = check_number(tolerance, "tolerance", minimum=0)
     if increasing:
+        # A confidence of at most the tolerance cannot fall by more than the tolerance.
         can_fail = first_confidence > limit
         is_expected = confidence - first_confidence + limit >= 0
     else:
@@ -471,13 +475,13 @@ def monotonic(
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
-    """Expect an added phrase not to move the sentiment the opposite way by more than a tolerance.
+    """Expect that adding a phrase does not move the sentiment against the phrase.
 
-    The change is (p_neg before - p_neg after) + (p_pos after - p_pos before) over three classes
-    (negative, neutral, positive).
+    The change of the sentiment is (p_neg before - p_neg after) + (p_pos after - p_pos before), over
+    the three classes negative, neutral and positive.
 
     Args:
-        answers: n answers to the examples; the first of each case is that without the phrase.
+        answers: n answers to the examples; the first example of each case is without the phrase.
         positive: Whether the phrase is positive, and not negative.
         tolerance: Largest allowed change in the opposite direction.
 
@@ -489,18 +493,16 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
     """
     probabilities = answers.get_probabilities()
     first_rows = answers.first_rows
-    if probabilities.shape[1] != 3:
+    n_classes = probabilities.shape[1]
+    if n_classes != 3:
         raise ValueError(
-            "Expected three classes (negative, neutral, positive), "
-            f"but there are {probabilities.shape[1]}."
+            f"Expected three classes (negative, neutral, positive), but there are {n_classes}."
         )
 
-    # The order of the terms decides the last bit, and with it the ties at the tolerance.
-    negative = probabilities[:, 0]
-    loss_of_negative = negative[first_rows] - negative
-    positive_scores = probabilities[:, 2]
-    first_positive_scores = positive_scores[first_rows]
-    change = loss_of_negative + positive_scores - first_positive_scores
+    negative_scores, _, positive_scores = probabilities.T
+    # Keep the order of the terms: rounding decides whether a change is equal to the tolerance.
+    negative_loss = negative_scores[first_rows] - negative_scores
+    change = negative_loss + positive_scores - positive_scores[first_rows]
 
     limit = check_number(tolerance, "tolerance", minimum=0)
     if positive:
@@ -516,14 +518,14 @@ def transitive(answers: Answers) -> Results:
     If two of the pairs are predicted to be duplicates (class 1), the third one has to be, too.
 
     Args:
-        answers: n answers; every case has the three pairs.
+        answers: n answers; every case has three examples, the three pairs.
 
     Returns:
-        (n,) 1 for the examples of a consistent case, 0 for those of another one, NaN for those of a case
-        with fewer than two predicted duplicates.
+        (n,) 1 for each example of a consistent case, 0 for each example of an inconsistent case, NaN
+        if fewer than two pairs of the case are predicted to be duplicates.
 
     Raises:
-        ValueError: If a case has another number of examples.
+        ValueError: If a case does not have three examples.
     """
     sizes = np.diff(answers.offsets)
     unexpected = sizes[sizes != 3]
@@ -563,8 +565,10 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
     """Evaluate an expectation on the answers to a functionality.
 
     Args:
-        spec: `name`, the parameters of that expectation, and optionally `where_first` and
-            `skip_first`, as in `core.suites`.
+        spec: An expectation of a suite: its name, its parameters, and optionally `where_first`, a
+            condition on the answer to the first example of a case, and `skip_first`, whether the
+            first example does not count. For example,
+            `{"name": "invariant", "where_first": {"not": [0]}}`.
         answers: Answers to the examples of the functionality.
 
     Returns:
@@ -583,20 +587,19 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         array([nan,  0.])
     """
     check_expectation(spec)
-    # The function checks nothing again: its parameters are those that the suite declares.
-    expectation = EXPECTATIONS[spec["name"]]
-    results = expectation(answers, **get_expectation_parameters(spec))
+    evaluate = EXPECTATIONS[spec["name"]]
+    results = evaluate(answers, **get_expectation_parameters(spec))
     if spec.get("where_first"):
         is_selected = _select_by_first_answer(spec["where_first"], answers)
         results = np.where(is_selected, results, np.nan)
 
     case_results = results
     if is_original_first(spec):
-        # The original is compared with itself, which would always pass.
+        # The original does not count: it is compared with itself, and always passes.
         is_original = np.arange(len(answers)) == answers.first_rows
         case_results = np.where(is_original, np.nan, results)
 
-    # Every case has an example, as `reduceat` requires: it misreads an empty range.
+    # `reduceat` sums over the examples of each case. It requires at least one example per case.
     starts = answers.offsets[:-1]
     n_applicable = np.add.reduceat(~np.isnan(case_results), starts, dtype=np.int64)
     n_passed = np.add.reduceat(case_results == 1, starts, dtype=np.int64)
@@ -607,30 +610,31 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
 def _select_by_first_answer(
     condition: Mapping[str, Sequence[int]], answers: Answers
 ) -> NDArray[np.bool_]:
-    """Return which examples belong to a case whose first answer meets a condition.
+    """Return a mask, (n,), of the examples of cases whose first answer meets a condition.
 
     Args:
-        condition: {"is": classes} for a first answer among these classes, or {"is_not": classes}.
+        condition: `{"is": [0, 1]}` if the first answer must be one of these classes, or
+            `{"not": [0, 1]}` if it must be another class.
         answers: n answers to the examples.
-
-    Returns:
-        (n,) whether the condition holds.
     """
-    ((relation, labels),) = condition.items()
+    ((relation, classes),) = condition.items()
     first_classes = answers.get_classes()[answers.first_rows]
-    is_listed = np.isin(first_classes, labels)
-    return is_listed if relation == "is" else ~is_listed
+    is_listed = np.isin(first_classes, classes)
+    if relation == "is":
+        return is_listed
+    return ~is_listed
 
 
 # ------------------------------------------------------------------- two classes as three
 
 
 def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spread a binary P(positive) over three classes, as BeLUGA does for suites of three classes.
+    """Turn P(positive) of two classes into probabilities of negative, neutral and positive.
 
-    With p = P(positive): outside [1/3, 2/3], neutral gets nothing. Inside, it gets
-    n = 1 - 3 |p - 1/2|, and the nearer class the rest. At exactly 1/3 and 2/3, for which the
-    released code gives all zeros, the answer is neutral: n is the next number above 1/2.
+    With p = P(positive): outside [1/3, 2/3], the probability of neutral is 0. Inside, it is
+    n = 1 - 3 |p - 1/2|, and the nearer one of the other classes has 1 - n. This is the rule of
+    BeLUGA. At exactly 1/3 and 2/3, for which its code gives all zeros, the answer is neutral: n is
+    the next number above 1/2.
 
     Args:
         positive: (N,) probabilities.
@@ -656,24 +660,26 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute `neutral_probabilities` from checked probabilities.
+    """Turn P(positive) of two classes into three probabilities, by the rule of `neutral_probabilities`.
 
     Args:
-        positive: (N,) P(positive) of a model of two sentiments.
+        positive: (N,) P(positive) of a model of two sentiments, which is not checked.
 
     Returns:
         (N, 3) probabilities of negative, neutral and positive.
     """
     is_inside = (positive >= 1 / 3) & (positive <= 2 / 3)
-    # The next number above 1/2 keeps neutral the largest at the ends of the interval.
-    neutral_inside = np.maximum(1 - 3 * np.abs(positive - 0.5), np.nextafter(0.5, 1))
+    # A little more than 1/2, so that neutral is the answer at both ends of the interval, too.
+    min_neutral = np.nextafter(0.5, 1)
+    neutral_inside = np.maximum(1 - 3 * np.abs(positive - 0.5), min_neutral)
     neutral = np.where(is_inside, neutral_inside, 0.0)
 
-    # Inside the interval, the nearer class gets all that neutral leaves, and the other class nothing.
+    # Inside the interval, the nearer class gets the rest, and the other class 0.
+    rest = 1 - neutral
     is_nearer_to_positive = positive >= 0.5
-    high_inside = np.where(is_nearer_to_positive, 1 - neutral, 0.0)
-    low_inside = np.where(is_nearer_to_positive, 0.0, 1 - neutral)
+    positive_inside = np.where(is_nearer_to_positive, rest, 0.0)
+    negative_inside = np.where(is_nearer_to_positive, 0.0, rest)
     # Outside, the two classes keep their probabilities.
-    high = np.where(is_inside, high_inside, positive)
-    low = np.where(is_inside, low_inside, 1 - positive)
-    return np.column_stack((low, neutral, high))
+    new_positive = np.where(is_inside, positive_inside, positive)
+    new_negative = np.where(is_inside, negative_inside, 1 - positive)
+    return np.column_stack((new_negative, neutral, new_positive))

@@ -78,7 +78,7 @@ def harmonic_mean(first: float, second: float) -> float:
 
 
 def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> GeneralizationScore:
-    r"""Join a model's score on independent data with its scores on a behavioral suite.
+    r"""Compute G, the harmonic mean of a model's score on independent data and on a behavioral suite.
 
         G = 2 s_iid s / (s_iid + s),   s = mean pass rate over functionalities
 
@@ -108,7 +108,6 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> Gen
         raise ValueError("Expected the pass rates of at least one setting, but got none.")
     iid = check_fraction(iid_score, "iid_score")
 
-    # Each setting is scored by its own model, on independent data by one and the same.
     scores = {}
     suite_scores = {}
     counts = {}
@@ -120,9 +119,13 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> Gen
         scores[setting] = harmonic_mean(iid, suite_scores[setting])
         counts[setting] = len(values)
 
-    # "standard" is the model before training on the suite: it has nothing to generalize from.
-    generalizing = [score for setting, score in scores.items() if setting != "standard"]
-    average = float(np.mean(generalizing)) if generalizing else scores["standard"]
+    # "standard" is the model before training on the suite, which has nothing to generalize from. It
+    # is the result only if it is the only setting.
+    trained_scores = [score for setting, score in scores.items() if setting != "standard"]
+    if trained_scores:
+        average = float(np.mean(trained_scores))
+    else:
+        average = scores["standard"]
     return GeneralizationScore(
         generalization_score=average,
         scores=scores,
@@ -160,15 +163,15 @@ def compare_generalization(
 ) -> Randomization:
     """Test the difference of the G scores of two models by approximate randomization.
 
-    On every item on which the models differ, their outcomes change places with probability 1/2, and
-    G is computed again. Cases of one cluster change places together.
+    In each shuffle, the outcomes of the two models on each item are exchanged with probability 1/2,
+    and G is computed again. Cases of one cluster are exchanged together.
 
     Args:
         iid: Outcomes (N,) of the first and the second model on independent data: 1 for correct, 0
             for incorrect.
         suites: One pair per functionality: outcomes of both models on its cases, 1 for passed, 0
-            for failed, NaN for undefined. A case that is undefined for a model never changes
-            places, and a functionality without a defined case is left out of the mean.
+            for failed, NaN for undefined. A case that is undefined for a model is never exchanged,
+            and a functionality without a defined case is left out of the mean.
         n_permutations: Number of shuffles; default 10,000 as in the paper.
         seed: Seed of the shuffles; default 0.
         clusters: One array of (C,) cluster names per functionality, such as the texts of its
@@ -190,7 +193,7 @@ def compare_generalization(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GeneralizationPair:
-    """Outcomes of two models that one seed, setting and task has in common.
+    """Outcomes of two models with the same seed, setting and task.
 
     Attributes:
         iid: Outcomes (N,) of the first and the second model on independent data, as in
@@ -217,9 +220,9 @@ def compare_average_generalization(
 
     over T tasks with R_t pairs each: "Avg", the last column of the paper's Table 3, is the mean of
     G over 3 tasks with the 4 settings "seen", "functionality", "class" and "type". The pairs of a
-    task share their items. So the item is the unit that is exchanged: with probability 1/2, the
-    outcomes of both methods on it change places in all pairs of its task. Repeated seeds therefore
-    make the estimate more precise, but do not count as further items.
+    task have the same items. With probability 1/2, the outcomes of both methods on an item are
+    exchanged, in all pairs of its task at once. So repeated seeds make the estimate more precise, but
+    do not count as further items.
 
     Args:
         pairs: One pair per seed, setting and task.
@@ -238,7 +241,8 @@ def compare_average_generalization(
 
     Example:
         Two seeds on the same eight items and four cases. The first method is correct everywhere.
-        Of the 2^5 exchanges of what they differ on, two have so large a difference: p = 1 / 16.
+        The methods differ on four items and one case. Of the 2^5 possible exchanges, two have a
+        difference as large as the observed one: p = 1 / 16.
 
         >>> iid = ([1] * 8, [1, 0] * 4)
         >>> pairs = [GeneralizationPair(iid, [([1] * 4, [0, 1, 1, 1])]) for _ in range(2)]
@@ -248,14 +252,14 @@ def compare_average_generalization(
     """
     if not len(pairs):
         raise ValueError("Expected at least one pair in `pairs`, but got none.")
-    # Items belong to a task: exchanging them in one of its pairs alone would break the pairing.
-    tasks: dict[str, list[_ParsedPair]] = {}
+    # Group the pairs by task: an item is exchanged in all pairs of its task, or in none.
+    pairs_by_task: dict[str, list[_ParsedPair]] = {}
     for pair in pairs:
         check_kind(pair, "pairs", GeneralizationPair)
-        tasks.setdefault(pair.task, []).append(_parse_pair(pair))
-    for name, parsed_pairs in tasks.items():
+        pairs_by_task.setdefault(pair.task, []).append(_parse_pair(pair))
+    for name, parsed_pairs in pairs_by_task.items():
         _check_same_items(parsed_pairs, name)
-    return _randomize(list(tasks.values()), n_permutations, seed)
+    return _randomize(list(pairs_by_task.values()), n_permutations, seed)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -278,17 +282,17 @@ class _Outcomes:
 
         Args:
             pair: Two sequences of N outcomes: 1, 0, or NaN for undefined.
-            name: Name of the argument in error messages.
+            name: Name of the argument, for error messages.
             clusters: (N,) cluster names; None for independent items.
 
         Raises:
-            TypeError: If they are no two sequences of numbers.
-            ValueError: If their lengths differ, or a number is no outcome.
+            TypeError: If the argument is not a pair of sequences of numbers.
+            ValueError: If their lengths differ, or a number is not 1, 0 or NaN.
         """
         try:
-            first, second = pair
-            a = np.asarray(to_numpy(first, name), dtype=np.float64)
-            b = np.asarray(to_numpy(second, name), dtype=np.float64)
+            outcomes_a, outcomes_b = pair
+            a = np.asarray(to_numpy(outcomes_a, name), dtype=np.float64)
+            b = np.asarray(to_numpy(outcomes_b, name), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"Expected `{name}` to be a pair of outcomes, but got {format_value(pair)}."
@@ -305,11 +309,11 @@ class _Outcomes:
         return cls(a=a, b=b, codes=number_clusters(clusters, n_items))
 
     def subtract(self) -> NDArray[np.int64]:
-        """Return how many more items of each unit the first model passes than the second, (U,).
+        """Return passes of the first model minus passes of the second model, (U,), by cluster.
 
-        A unit is what is exchanged as a whole between the models: a cluster, or an independent item.
+        Independent items are clusters of one item each.
         """
-        # An item that is undefined for a model has a difference of NaN, and is never exchanged: 0.
+        # An item that is undefined for a model has the difference NaN. With 0, exchanging it has no effect.
         differences = np.nan_to_num(self.a - self.b).astype(np.int64)
         if self.codes is None:
             return differences
@@ -323,17 +327,19 @@ class _Outcomes:
             moved: (S,) number of passes that the first model gains from the second, for each of S shuffles.
 
         Returns:
-            (2, S) mean outcome of the first and the second model; NaN for a model without a defined item.
+            (2, S) pass rate of the first and the second model; NaN for a model without a defined item.
         """
-        means = []
-        for values, change in ((self.a, moved), (self.b, -moved)):
-            n_defined = int((~np.isnan(values)).sum())
+        pass_rates = []
+        # What the first model gains, the second model loses.
+        for outcomes, gained in ((self.a, moved), (self.b, -moved)):
+            n_defined = int((~np.isnan(outcomes)).sum())
             if n_defined == 0:
-                means.append(np.full(len(moved), np.nan))
+                pass_rates.append(np.full(len(moved), np.nan))
             else:
-                # Undefined items are never exchanged, so that the number of defined ones stays the same.
-                means.append((np.nansum(values) + change) / n_defined)
-        return np.stack(means)
+                # Undefined items are never exchanged, so that `n_defined` holds for every shuffle.
+                n_passed = np.nansum(outcomes) + gained
+                pass_rates.append(n_passed / n_defined)
+        return np.stack(pass_rates)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -352,13 +358,16 @@ class _ParsedPair:
 def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
     """Check the outcomes of two models on independent data and on each functionality.
 
+    Args:
+        pair: The outcomes, as the user passed them.
+
     Raises:
-        TypeError: If something is no pair of outcomes.
+        TypeError: If `iid` or an element of `suites` is not a pair of outcomes.
         ValueError: If lengths differ, an outcome on independent data is undefined, or a model has no
             defined case.
     """
     iid = _Outcomes.parse(pair.iid, "iid")
-    # An array of outcomes (functionality, model, case) is a sequence of pairs, too.
+    # `suites` may also be an array (functionality, model, case).
     outcome_pairs = to_array_or_list(pair.suites, "suites")
     clusters = pair.clusters
     if clusters is None:
@@ -376,8 +385,12 @@ def _parse_pair(pair: GeneralizationPair) -> _ParsedPair:
             "are undefined."
         )
     # The mean over functionalities needs at least one with a defined case.
-    for field, model in (("a", "first"), ("b", "second")):
-        if all(np.isnan(getattr(outcomes, field)).all() for outcomes in suites):
+    cases_by_model = {
+        "first": [outcomes.a for outcomes in suites],
+        "second": [outcomes.b for outcomes in suites],
+    }
+    for model, cases in cases_by_model.items():
+        if all(np.isnan(outcomes).all() for outcomes in cases):
             raise ValueError(
                 f"Expected a defined case of the {model} model in at least one of `suites`, but "
                 "all cases are undefined."
@@ -389,11 +402,12 @@ def _check_same_items(pairs: Sequence[_ParsedPair], task: str) -> None:
     """Check that all pairs of a task have the same numbers of items and the same clusters.
 
     Args:
-        pairs: The pairs, which are compared with the first one.
-        task: Name of the task in error messages.
+        pairs: Pairs of one task. Their `groups` are the outcomes on the independent data, and then on
+            each functionality.
+        task: Name of the task, for error messages.
 
     Raises:
-        ValueError: If they differ.
+        ValueError: If a pair differs from the first one.
     """
     expected_groups = pairs[0].groups
     expected_sizes = [len(outcomes.a) for outcomes in expected_groups]
@@ -427,12 +441,12 @@ def _randomize(
     """Test the difference of the mean G of two models by approximate randomization.
 
     Args:
-        tasks: Pairs of each task; the mean over tasks is that of the means over their pairs.
+        tasks: Pairs of each task. All tasks have the same weight, also if their numbers of pairs differ.
         n_permutations: Number of shuffles.
         seed: Seed of the shuffles.
 
     Returns:
-        The difference, and the p-value of its absolute value.
+        The difference, and its two-sided p-value.
     """
     n_shuffles = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
@@ -443,7 +457,7 @@ def _randomize(
         observed_difference += observed / len(tasks)
         shuffled_differences += shuffled / len(tasks)
 
-    # The observed assignment counts, too: no random test may have a p-value of 0.
+    # The observed outcomes count as one of the shuffles, so that the p-value is never 0.
     min_distance = abs(observed_difference) - _ROUNDING_TOLERANCE
     n_extreme = int((np.abs(shuffled_differences) >= min_distance).sum())
     return Randomization(
@@ -466,67 +480,71 @@ def _compute_differences(
     Returns:
         The observed difference, and (S,) the differences after the shuffles.
     """
+    # A group is the independent data, or a functionality.
     n_groups = len(pairs[0].groups)
-    # moved[g][r]: (S,) passes that move to the first model in group g of pair r. A group is the
-    # independent data, or a functionality.
-    moved = []
+    # For each group, (R, S) passes that the first model gains from the second, by pair and shuffle.
+    moved_by_group = []
     for index in range(n_groups):
-        unit_differences = np.stack([pair.groups[index].subtract() for pair in pairs], axis=1)
-        moved.append(_exchange_units(unit_differences, n_shuffles, rng))
+        differences = np.stack([pair.groups[index].subtract() for pair in pairs], axis=1)
+        moved_by_group.append(_exchange_clusters(differences, n_shuffles, rng))
 
     observed = 0.0
     shuffled = np.zeros(n_shuffles)
-    unmoved = np.zeros(1)
+    no_exchange = np.zeros(1)
     for row, pair in enumerate(pairs):
-        observed_means = []
-        shuffled_means = []
-        for index, group in enumerate(pair.groups):
-            observed_means.append(group.average(unmoved))
-            shuffled_means.append(group.average(moved[index][row]))
-        observed += float(_subtract_scores(observed_means)[0]) / len(pairs)
-        shuffled += _subtract_scores(shuffled_means) / len(pairs)
+        observed_rates = []
+        shuffled_rates = []
+        for group, moved in zip(pair.groups, moved_by_group, strict=True):
+            observed_rates.append(group.average(no_exchange))
+            shuffled_rates.append(group.average(moved[row]))
+        observed += float(_subtract_scores(observed_rates)[0]) / len(pairs)
+        shuffled += _subtract_scores(shuffled_rates) / len(pairs)
     return observed, shuffled
 
 
-def _exchange_units(
+def _exchange_clusters(
     differences: NDArray[np.int64], n_shuffles: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return the passes that move to the first model if units are exchanged at random.
+    """Exchange the outcomes of two models on each cluster with probability 1/2.
 
     Args:
-        differences: (U, R) passes of the first model minus those of the second, by unit and pair.
+        differences: (U, R) passes of the first model minus passes of the second, by cluster and pair
+            of outcomes. A cluster is exchanged in all R pairs at once.
         n_shuffles: Number of shuffles S.
         rng: Random generator.
 
     Returns:
-        (R, S) passes that move to the first model, by pair and shuffle.
+        (R, S) number of passes that the first model gains from the second.
     """
-    # Units with the same differences are interchangeable: only the number of them that is
-    # exchanged matters, which is binomial. There are few patterns of differences.
+    # Clusters with the same R differences are interchangeable, so that only the number of exchanged
+    # ones matters. It has a binomial distribution.
     patterns, counts = np.unique(differences, axis=0, return_counts=True)
     moved = np.zeros((differences.shape[1], n_shuffles), dtype=np.int64)
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
-        # Both methods did equally well on these units: an exchange changes nothing.
+        # On these clusters, both models have the same number of passes: an exchange changes nothing.
         if not pattern.any():
             continue
         n_exchanged = rng.binomial(count, 0.5, n_shuffles)
-        # An exchanged unit turns its difference around: the first model loses what it was ahead.
+        # An exchange reverses the difference: the first model loses its lead.
         moved -= pattern[:, None] * n_exchanged
     return moved
 
 
-def _subtract_scores(means: Sequence[Floats]) -> Floats:
-    """Return G of the first model minus G of the second, for each of S shuffles.
+def _subtract_scores(pass_rates: Sequence[Floats]) -> Floats:
+    """Return G of the first model minus G of the second model, for each of S shuffles.
+
+    G is the harmonic mean of the score on independent data and the mean pass rate.
 
     Args:
-        means: (2, S) pass rates of both models on independent data, and then on each functionality.
+        pass_rates: (2, S) scores of both models on independent data, followed by (2, S) pass rates for
+            each functionality.
 
     Returns:
-        (S,) differences of the harmonic mean of the independent score and the mean pass rate.
+        (S,) differences.
     """
-    iid_scores = means[0]
-    # A functionality without a defined case is NaN for every shuffle, and left out of the mean.
-    suite_scores = np.nanmean(np.stack(means[1:]), axis=0)
+    iid_scores, *functionality_rates = pass_rates
+    # A functionality without a defined case is NaN in every shuffle, and left out of the mean.
+    suite_scores = np.nanmean(np.stack(functionality_rates), axis=0)
     # The harmonic mean of two zeros is 0, not 0 / 0.
     sums = np.maximum(iid_scores + suite_scores, _SMALLEST_SUM)
     score_a, score_b = 2 * iid_scores * suite_scores / sums
@@ -562,12 +580,13 @@ def find_negative_transfer(
     clusters: Mapping[str, object] | None = None,
     confidence_level: float = 0.95,
 ) -> list[NegativeTransfer]:
-    """Return the functionalities that training on the rest of a suite made significantly worse.
+    """Find the functionalities whose pass rate falls if a model is trained on the rest of the suite.
 
-    A functionality is held out of training, and the model passes fewer of its cases than the model
-    of independent data alone: it learned something that contradicts the functionality. Both models
-    are compared on the cases that are defined for both (`compare_paired_means`: McNemar's mid-p
-    test, or sign flips of the clusters), with Holm's correction over all functionalities.
+    A functionality is held out of training. If the trained model passes significantly fewer of its
+    cases than the model before that training, it learned something that contradicts the
+    functionality. The models are compared on the cases that are defined for both
+    (`compare_paired_means`: McNemar's mid-p test, or sign flips of the clusters), with Holm's
+    correction over all functionalities.
 
     Args:
         standard: Functionality -> (C,) outcomes of the model before training on the suite: 1, 0, or
@@ -608,14 +627,14 @@ def find_negative_transfer(
 
     comparisons = []
     for name, outcomes in standard.items():
-        names_of_clusters = None if clusters is None else clusters[name]
-        pair = _Outcomes.parse((outcomes, held_out[name]), name, names_of_clusters)
-        # An expectation may apply to a case of one model only, which makes no pair.
+        cluster_names = None if clusters is None else clusters[name]
+        pair = _Outcomes.parse((outcomes, held_out[name]), name, cluster_names)
+        # A case is paired only if it is defined for both models.
         is_defined = ~np.isnan(pair.a) & ~np.isnan(pair.b)
         if is_defined.any():
             comparisons.append(_compare_pass_rates(name, pair, is_defined))
 
-    # All functionalities belong to the family, whichever way they changed.
+    # The correction is for all functionalities, also those whose pass rate rises.
     p_values = holm(np.array([comparison.p_value for comparison in comparisons]))
     losses = []
     for comparison, p_value in zip(comparisons, p_values, strict=True):
@@ -632,7 +651,8 @@ def _compare_pass_rates(
 
     Args:
         name: Name of the functionality.
-        pair: Outcomes of the model before training on the suite, and of the one that held it out.
+        pair: Outcomes `a` of the model before training on the suite, and `b` of the model that was
+            trained without the functionality.
         is_defined: (C,) whether a case is defined for both models.
 
     Returns:

@@ -29,9 +29,10 @@ class ClassMatch(NamedTuple):
     """Classes of a model in the order of a suite's labels.
 
     Attributes:
-        order: Numbers of the classes: those of the suite's labels, then classes that it lacks.
+        order: Numbers of the classes: first the class of each label of the suite, then the classes
+            that match no label.
         class_names: Names of the classes in this order; None if they are unknown.
-        method: How classes and labels were matched, in words.
+        method: Description of the match, such as "by name".
     """
 
     order: tuple[int, ...]
@@ -48,7 +49,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> Cl
     Args:
         suite: The suite.
         classes: Names of the classes, or their number if they have no names.
-        source: Noun for the owner of the classes in error messages.
+        source: Name of the model, or of the stored scores, for error messages.
 
     Returns:
         The order of the classes, and their names.
@@ -64,15 +65,15 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, source: str) -> Cl
         n_classes = len(classes)
         class_names = tuple(classes)
     if labels is not None and n_classes == 2 and asks_for_neutral(suite.table()):
-        # A model of two sentiments has no class for the one in the middle.
+        # A model of two sentiments has no class for the label neutral.
         negative, _, positive = labels
         labels = (negative, positive)
     if labels is not None and class_names is not None:
         return _match_names(suite, labels, class_names, source)
 
+    # Either the labels or the classes have no names, so that they are matched by number.
     _check_number_of_classes(suite, labels, n_classes, source)
     order = tuple(range(n_classes))
-    # One side has no names: readers see those of the other one next to the numbers.
     if labels is None:
         method = f"{BY_NUMBER}, as the suite does not name its labels"
         return ClassMatch(order, class_names, method)
@@ -87,10 +88,10 @@ def _match_names(
     """Match the classes of a model with labels by their names.
 
     Args:
-        suite: The suite.
-        labels: Names of its labels.
-        classes: Names of the classes; there may be more than labels.
-        source: Noun for the owner of the classes in error messages.
+        suite: The suite, whose name is used in error messages.
+        labels: Names of the labels to match, such as ("negative", "positive").
+        classes: Names of the classes; there may be more classes than labels.
+        source: Name of the model, or of the stored scores, for error messages.
 
     Returns:
         The classes in the order of the labels, followed by those that match no label.
@@ -99,8 +100,9 @@ def _match_names(
         ValueError: If a label has no class, or several classes match it.
     """
     match = match_labels(labels, classes, terms=MatchTerms(f"the suite {suite.name!r}", source))
+    # Number of the class of each label.
     matched_classes = tuple(match.class_of.tolist())
-    # Classes that the suite lacks may still be predicted: they keep their probability, at the end.
+    # Classes that match no label follow, because they may be predicted, too.
     unmatched_classes = []
     extra_names = []
     for number, name in enumerate(classes):
@@ -121,9 +123,9 @@ def _check_number_of_classes(
 
     Args:
         suite: The suite.
-        labels: Names of its labels; None if it numbers them, so that the largest number decides.
+        labels: Names of the labels; None if labels have no names, but are numbered from 0.
         n_classes: Number of classes of the model.
-        source: Noun for the owner of the classes in the error message.
+        source: Name of the model, or of the stored scores, for the error message.
 
     Raises:
         ValueError: If there are fewer classes than labels.
@@ -148,10 +150,10 @@ class Classification:
 
     Attributes:
         answers: (n,) numbers of the suite's labels, or of further classes.
-        probabilities: (n, K) probabilities in the order of `class_names`; None for answers alone.
+        probabilities: (n, K) probabilities in the order of `class_names`; None if they are unknown.
         class_names: K names; None if they are unknown.
-        method: How classes and labels were matched, in words.
-        is_spread: Whether two sentiments were spread over three.
+        method: Description of how classes and labels were matched, such as "by name".
+        is_spread: Whether probabilities of two sentiments were turned into probabilities of three.
     """
 
     answers: NDArray[np.int64]
@@ -161,20 +163,19 @@ class Classification:
     is_spread: bool = False
 
     def mark_missing(self, missing: NDArray[np.bool_], n_classes: int) -> Classification:
-        """Return the answers with an additional class for examples without an answer.
+        """Assign the examples without an answer to an additional class, "no answer".
 
-        The class is none of the suite's labels, so that such an example fails every test of a label.
+        The class is not one of the suite's labels, so that such an example fails every test of a label.
 
         Args:
             missing: (n,) whether an example has no answer.
-            n_classes: Number of classes, if they have no names.
+            n_classes: Number of classes, used if the classes have no names.
         """
         names: Sequence[object] = self.class_names or range(n_classes)
-        # The first number that no class has.
         new_class = len(names)
         probabilities = self.probabilities
         if probabilities is not None:
-            # The new class has all of the probability of an example without an answer.
+            # An example without an answer has the probability 1 in the new column, and 0 in the others.
             scores = np.where(missing[:, None], 0.0, probabilities)
             probabilities = np.column_stack([scores, missing])
         n_missing = int(missing.sum())
@@ -198,7 +199,8 @@ def classify(
 ) -> Classification:
     """Return the most probable label of each example of a suite.
 
-    The probabilities of two sentiments are spread over the three of a suite that has them.
+    If the suite has the labels negative, neutral and positive, and the model two classes, the
+    probabilities are first turned into three (`spread_over_neutral`).
 
     Args:
         suite: The suite.
@@ -212,12 +214,13 @@ def classify(
     Raises:
         OptionError: If an answer is missing on a suite that compares probabilities of sentiments.
     """
-    asks_neutral = asks_for_neutral(suite.table())
+    has_neutral_label = asks_for_neutral(suite.table())
     probabilities = probabilities[:, match.order]
     class_names = match.class_names
-    is_spread = asks_neutral and len(match.order) == 2
+    is_spread = has_neutral_label and len(match.order) == 2
     if is_spread:
-        probabilities = spread_over_neutral(probabilities[:, 1])
+        _, positive = probabilities.T
+        probabilities = spread_over_neutral(positive)
         class_names = suite.label_names
 
     classification = Classification(
@@ -227,11 +230,11 @@ def classify(
         method=match.method,
         is_spread=is_spread,
     )
-    # Only a language model may fail to answer: classifiers score every example.
     if missing is None:
         return classification
-    # A fourth class would make the expectations of three sentiments meaningless.
-    if asks_neutral:
+    # The expectations of such a suite compare the probabilities of three classes, so that there
+    # cannot be a fourth class for missing answers.
+    if has_neutral_label:
         raise OptionError(
             f"Expected an answer to every example of {suite.name!r}, which compares the "
             f"probabilities of three sentiments, but {int(missing.sum())} of {len(missing)} "

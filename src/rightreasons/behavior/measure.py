@@ -57,11 +57,11 @@ class SuiteAnswers:
         name: Name of the model.
         suite: The suite.
         answers: n answers, class numbers or texts, in the suite's order.
-        probabilities: (n, K) probabilities of the classes; None for answers alone.
+        probabilities: (n, K) probabilities of the classes; None if they are unknown.
         class_names: K names; None if they are unknown.
-        spread: Whether two sentiments were spread over three.
-        matched: How classes, or stored answers, were matched with the suite's labels, in words; ""
-            if the answers are texts.
+        spread: Whether probabilities of two sentiments were turned into probabilities of three.
+        matched: Description of how classes, or stored answers, were matched with the suite's labels;
+            "" if the answers are texts.
         failures: Reason by the id of each example that the model could not answer. Such an example
             counts as an incorrect answer.
         prompt: How a language model was prompted (`Prompted.describe`); None for other models.
@@ -88,22 +88,23 @@ class SuiteAnswers:
     result: BehavioralPassRate = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        """Compute the pass rates, `result`, from the answers."""
         predictions = SuitePredictions(self.answers, self.probabilities)
         result = compute_pass_rates(predictions, self.table, self.level)
-        # A frozen dataclass sets a field that follows from the others this way.
+        # The fields of a frozen dataclass cannot be assigned directly.
         object.__setattr__(self, "result", result)
 
     @classmethod
     def from_classification(
         cls, name: str, suite: Suite, classification: Classification, **fields: Any
     ) -> SuiteAnswers:
-        """Score answers that are numbers of the suite's labels.
+        """Compute the pass rates of answers that are numbers of the suite's labels.
 
         Args:
             name: Name of the model.
             suite: The suite.
-            classification: Answers of the model.
-            **fields: Further fields of `SuiteAnswers`.
+            classification: Answers of the model, with their probabilities and the names of the classes.
+            **fields: Further fields of `SuiteAnswers`, such as `level`.
         """
         return cls(
             name=name,
@@ -123,13 +124,13 @@ class SuiteAnswers:
 
     @property
     def test_types(self) -> list[tuple[str, GroupResult]]:
-        """The means of the test types that the suite has, in their usual order."""
+        """Name and mean pass rate of each test type of the suite, in the order MFT, INV, DIR."""
         groups = self.result.test_types
-        return [(kind, groups[kind]) for kind in TEST_TYPES if kind in groups]
+        return [(name, groups[name]) for name in TEST_TYPES if name in groups]
 
     @property
     def weakest(self) -> list[tuple[int, FunctionalityResult]]:
-        """The functionalities with their indices in the suite, by rising pass rate.
+        """Pairs (index in the suite, result) of all functionalities, by rising pass rate.
 
         Functionalities without a pass rate come last.
         """
@@ -147,15 +148,15 @@ class SuiteAnswers:
     def one_answer(self) -> str:
         """A warning that nearly all examples have the same class, such as "96 of 100 examples …".
 
-        Such a model passes all invariance tests, whatever it reads. "" if fewer than
-        `MAX_SHARE_OF_ONE_ANSWER` of the examples have the same class, if there are few examples, if the
-        answers are texts, or if the suite expects one class of every example.
+        A model that always predicts one class passes all invariance tests. The warning is "" if less
+        than 95 % of the examples have the same class, if there are fewer than 10 examples, if the
+        answers are texts, or if all examples have the same label.
         """
         n_examples = len(self.answers)
         labels = self.table.labels
         if isinstance(self.answers, list) or n_examples < MIN_EXAMPLES_FOR_ONE_ANSWER:
             return ""
-        # A functionality may expect the same class of all its examples, and so may a small suite.
+        # In a small suite, one class may be correct for all examples.
         expects_one_class = len(set(labels)) == 1 and labels[0] is not None
         if expects_one_class:
             return ""
@@ -169,7 +170,11 @@ class SuiteAnswers:
         return f"{count:,} of {n_examples:,} examples have the same answer, “{answer}”"
 
     def describe_answer(self, answer: Any) -> str:
-        """Return the name of a class, or the answer itself if it is a text."""
+        """Return the name of a class, such as "positive", or the answer itself if it is a string.
+
+        Args:
+            answer: Number of a class, or the text of an answer.
+        """
         if isinstance(answer, str):
             return answer
         number = int(answer)
@@ -197,51 +202,54 @@ def measure_behavior(
     resampling: Resampling = Resampling(),
     **running: Any,
 ) -> SuiteAnswers:
-    """Ask a classifier every example of a suite, and score its answers.
+    """Predict the class of every example of a suite, and compute the pass rates.
 
     The classes of the model are matched with the labels of the suite by name if both have names,
-    and by number otherwise. A model of two sentiments on a suite of three is spread over three
-    (`neutral_probabilities`).
+    and by number otherwise. The probabilities of a model of two sentiments are turned into three if
+    the suite has the label neutral (`neutral_probabilities`).
 
     Args:
-        classifier: From `load_classifier`, or another `Scorer` of classes, such as a `Prompted`. A
-            missing answer counts as a further class that no label has.
+        classifier: A model from `load_classifier`, or another `Scorer` of classes, such as a
+            `Prompted`. A missing answer counts as a further class, which is not a label of the suite.
         suite: A suite with one or two texts per example.
         resampling: Level of the intervals.
-        **running: As in `predict`: batch_size, progress, out, fail_fast. Unless it fails fast, an
-            example that the model cannot read counts as an incorrect answer, and `failures` has its
-            id and the reason.
+        **running: Options of `predict`: batch_size, progress, out, fail_fast. Unless `fail_fast` is
+            true, an example that the model cannot read counts as an incorrect answer, and `failures`
+            has its id and the reason.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.
 
     Raises:
-        ValueError: If the suite asks for texts, or has more than two per example, or a label that
-            the model has no class for.
+        ValueError: If the suite asks for texts, has more than two texts per example, or has a label
+            that is not a class of the model.
     """
     from rightreasons.models.classes import predict
     from rightreasons.models.prompted import find_prompted
 
-    # Before the model runs: a mismatch of labels should not cost an inference.
+    # Labels are checked before the model runs, because inference may take long.
     _check_can_classify(classifier, suite)
     match = match_classes(suite, classifier.label_names or (), classifier.name)
     ids = _list_example_ids(suite)
+    # An example has one or two texts.
     examples = suite.texts()
+    first_texts = [texts[0] for texts in examples]
     text_pairs = None
     if len(suite.text_columns) == 2:
         text_pairs = [texts[1] for texts in examples]
     scores = predict(
         classifier,
-        [texts[0] for texts in examples],
+        first_texts,
         text_pairs=text_pairs,
         ids=ids,
         **running,
     )
 
-    # Every example needs a row, also one that the model could not answer.
+    # Add the examples that the model could not answer, which the scores do not contain.
     probabilities, missing = _complete_probabilities(scores, ids)
     classification = classify(suite, probabilities, match, missing)
-    # Reports say how a language model was prompted, and where it ran.
+
+    # The report describes the prompt and the server of a language model.
     prompt = None
     server = None
     prompted = find_prompted(classifier)
@@ -263,14 +271,15 @@ def _check_can_classify(classifier: Any, suite: Suite) -> None:
     """Check that an object is a classifier, and that a suite can be answered by class labels.
 
     Args:
-        classifier: What the user passed as the classifier.
+        classifier: The object that the user passed as the classifier.
         suite: The suite.
 
     Raises:
         TypeError: If the object is not a classifier.
         ValueError: If the suite asks for texts, or has more than two texts per example.
     """
-    if not (hasattr(classifier, "label_names") and hasattr(classifier, "predict")):
+    is_classifier = hasattr(classifier, "label_names") and hasattr(classifier, "predict")
+    if not is_classifier:
         raise TypeError(
             "Expected `classifier` to be a Classifier or a Scorer, "
             f"but got {format_value(classifier)}."
@@ -292,14 +301,14 @@ def _complete_probabilities(
         ids: Ids of all n examples, in the suite's order.
 
     Returns:
-        (n, K) probabilities, equal ones for an example without an answer; and (n,) whether an example
-        has no answer. None in place of the latter if all have one.
+        (n, K) probabilities, which are 1 / K for an example without an answer; and (n,) whether an
+        example has no answer, or None if all examples have one.
     """
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
     if not scores.failures:
         return probabilities, None
 
-    # Scores hold the rows of the answered examples alone, so that rows are found by their ids.
+    # The scores contain only the answered examples, so that rows are found by id.
     row_by_id = {id_: row for row, id_ in enumerate(scores.ids)}
     n_classes = probabilities.shape[1]
     completed = np.full((len(ids), n_classes), 1 / n_classes)
@@ -329,22 +338,25 @@ def label_words(suite: Suite) -> tuple[str, ...]:
 
 
 def is_reading(suite: Suite) -> bool:
-    """Return whether a suite asks for spans: its texts are questions and contexts."""
+    """Return whether a suite is about reading: its texts are questions and contexts."""
     return set(suite.text_columns) == set(READING_COLUMNS)
 
 
 def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
     """Return the questions and the contexts of all examples, in the suite's order.
 
+    Args:
+        suite: A suite with the text columns question and context.
+
     Raises:
-        ValueError: If the suite has other texts.
+        ValueError: If the suite has other text columns.
     """
     if not is_reading(suite):
         raise ValueError(
             "Expected a suite of reading, with the text columns question and context, "
             f"but {suite.name!r} has {', '.join(suite.text_columns)}."
         )
-    # A suite may name the context first, as CheckList's does.
+    # The columns may be in any order: in CheckList's suite, the context comes first.
     question_column = suite.text_columns.index("question")
     context_column = suite.text_columns.index("context")
     questions = []
@@ -358,19 +370,19 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
 def measure_reading(
     classifier: Classifier, suite: Suite, *, resampling: Resampling = Resampling(), **running: Any
 ) -> SuiteAnswers:
-    """Ask a question-answering model every example of a suite of reading, and score its answers.
+    """Answer every example of a suite of reading by a question-answering model, and score the answers.
 
     Args:
-        classifier: From `load_question_answering`.
+        classifier: A model from `load_question_answering`.
         suite: A suite with the text columns question and context, such as checklist_reading.
         resampling: Level of the intervals.
-        **running: As in `predict_answers`: max_length, batch_size, progress, out.
+        **running: Options of `predict_answers`: max_length, batch_size, progress, out.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.
 
     Raises:
-        ValueError: If the suite has other texts, or the model is of another kind.
+        ValueError: If the suite has other text columns, or the model does not answer questions.
     """
     from rightreasons.models.spans import predict_answers
 
@@ -394,9 +406,9 @@ def score_stored(
         suite: The suite.
         answers: Scores, labels or texts from `rightreasons.io.predictions.read_answers`. Columns of
             scores, and answers that are words, are matched with the suite's labels by name. Two
-            scores per example are spread over three sentiments if the suite has three. Answers
-            with the ids of `Suite.examples()` may be in any order. An unreadable answer is a class
-            of its own, which is no label.
+            scores per example are turned into three if the suite has the label neutral. Answers
+            with the ids of `Suite.examples()` may be in any order. An unreadable answer counts as a
+            further class, which is not a label of the suite.
         resampling: Level of the intervals.
 
     Returns:
@@ -407,7 +419,7 @@ def score_stored(
             are scores for too few classes, or answers or columns have names that the suite's labels
             do not have.
     """
-    # Sorting also drops rows of other suites: the number of answers is checked afterwards.
+    # Sorting drops rows of other suites, so that the number of answers is checked afterwards.
     answers = _sort_by_examples(answers, suite)
     n_examples = len(suite.table())
     if len(answers) != n_examples:
@@ -431,26 +443,27 @@ def score_stored(
 def _score_answers(
     name: str, suite: Suite, answers: ModelAnswers, source: str, resampling: Resampling
 ) -> SuiteAnswers:
-    """Score stored answers without scores: labels or texts, some of which may be unreadable.
+    """Score stored answers that are labels or texts, without scores.
 
     Args:
         name: Name of the model.
         suite: The suite.
-        answers: One answer per example, in the suite's order. `unread` marks the unreadable ones.
-        source: Noun for the answers in error messages.
+        answers: One answer per example, in the suite's order. `unread` marks answers of a language model
+            in which no label was found.
+        source: Description of the answers, such as "the predictions of bert", for error messages.
         resampling: Level of the intervals.
 
     Raises:
-        ValueError: If answers are no labels of the suite, or unreadable answers are to be compared as
-            texts.
+        ValueError: If an answer is not a label of the suite, or if some answers are unreadable and none
+            of the others is a label.
     """
     column = answers.answers if answers.answers is not None else []
     is_unreadable = np.zeros(len(column), dtype=np.bool_)
-    # A suite that asks for texts can compare any text.
+    # A suite of reading compares texts, all of which are readable.
     if answers.unread is not None and not suite.table().asks_for_texts:
         is_unreadable = answers.unread
 
-    # An unreadable answer is neither a name nor a number: it must not spoil the others.
+    # Convert the readable answers to numbers of labels.
     readable = column
     if is_unreadable.any():
         readable = [column[row] for row in np.flatnonzero(~is_unreadable)]
@@ -458,19 +471,20 @@ def _score_answers(
     if len(readable):
         numbered = number_answers(readable, suite.table(), source=source)
     if numbered is None:
+        # The answers are compared as texts.
         if is_unreadable.any():
             raise ValueError(
                 f"Expected answers that are labels of the suite {suite.name!r} in {source}, but "
                 f"{is_unreadable.sum():,} of {len(column):,} answers have no label that can be "
                 "read."
             )
-        # A file in which every answer is a whole number is read as numbers.
         texts = column
         if not isinstance(column, list):
+            # A column in which every answer is a whole number was read as an array.
             texts = [str(answer) for answer in column.tolist()]
         return SuiteAnswers(name, suite, texts, level=resampling.level)
 
-    # Unreadable answers hold 0 until they get their own class below.
+    # Unreadable answers get the number 0 here, and below a number that is not a label.
     numbers = np.zeros(len(column), dtype=np.int64)
     numbers[~is_unreadable] = numbered.numbers
     classification = Classification(
@@ -516,21 +530,21 @@ def _sort_by_examples(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     """Sort stored answers into the order of a suite, by the ids of its examples.
 
     Args:
-        answers: Stored answers. Those without ids, with a user's own ids or with repeated ones are
-            returned unchanged: they have to be in the suite's order.
+        answers: Stored answers. Without ids, or if the ids are repeated or not those of the suite, they
+            are returned unchanged: they have to be in the suite's order.
         suite: The suite.
 
     Returns:
-        The answers to the examples of the suite; others are left out.
+        The answers to the examples of the suite. Answers with other ids are left out.
 
     Raises:
         ValueError: If some examples have an answer, and others do not.
     """
     ids = _list_example_ids(suite)
     row_by_id = {id_: row for row, id_ in enumerate(answers.ids or ())}
-    has_own_ids = row_by_id.keys().isdisjoint(ids)
+    has_other_ids = row_by_id.keys().isdisjoint(ids)
     has_repeated_ids = len(row_by_id) < len(answers)
-    if has_own_ids or has_repeated_ids:
+    if has_other_ids or has_repeated_ids:
         return answers
     for id_ in ids:
         if id_ not in row_by_id:
@@ -544,11 +558,11 @@ def _sort_by_examples(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
 def _sort_by_numbers(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     """Sort the columns of stored scores by the numbers in their names.
 
-    This is needed if the suite does not name its labels, and so knows them by number: column 0 has to be
-    label 0. Other answers are returned unchanged.
+    If the suite does not name its labels, the columns are matched by number: the first column is label
+    0. A file may have them in another order, such as "1", "0". Other answers are returned unchanged.
 
     Args:
-        answers: Stored answers, with the names of the columns of scores.
+        answers: Stored answers; `label_names` are the names of the columns of `scores`.
         suite: The suite.
 
     Raises:
@@ -561,8 +575,8 @@ def _sort_by_numbers(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     # Labels, or one score per example, have no columns to sort.
     if names is None or scores is None or scores.ndim < 2:
         return answers
+    # With any other names, it would be unknown which column is which label.
     numbers = parse_label_numbers(names)
-    # Any other names would leave open which column is which label.
     if numbers is None or sorted(numbers) != list(range(len(names))):
         raise ValueError(
             f"Expected score columns with the numbers of the labels of the suite {suite.name!r}, "

@@ -16,20 +16,20 @@ SUITE_HELP = (
 
 
 class SuiteOptions(Options):
-    """How much of a behavioral suite is read."""
+    """Cases of a behavioral suite."""
 
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
 
 
 class BehaviorOptions(SuiteOptions, QuestionOptions):
-    """Does its good behavior generalize?"""
+    """Does it pass basic behavioral tests?"""
 
     suite: str | None = option(None, SUITE_HELP)
 
     def _check(self) -> None:
         """Check that a suite is named if its number of cases is limited."""
         super()._check()
-        # A number of cases without a suite would silently do nothing. Either option may be the mistake.
+        # Without a suite, the number of cases would have no effect.
         if self.suite is None and self.max_cases is not None:
             raise OptionError(
                 "Expected `suite` if `max_cases` is given, but got no suite.",
@@ -37,7 +37,7 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
             )
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes through the model the question takes: one per example of the suite.
+        """Return the expected number of passes through the model: one per example of the suite.
 
         Args:
             context: The audit, which opens the suite.
@@ -50,7 +50,7 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
 
 @dataclasses.dataclass(frozen=True)
 class LearningSource:
-    """Names of what a plan of behavioral learning is made from.
+    """Names of the model, the suite and the data of a plan of behavioral learning.
 
     Attributes:
         model: Folder or hub id of the model.
@@ -65,7 +65,7 @@ class LearningSource:
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def write_plan_command(self) -> str:
-        """Return the command that plans training with and without the suite, by one method.
+        """Return the command line that plans to train the model with and without the suite.
 
         Example:
             >>> LearningSource("my-model", "suite.jsonl").write_plan_command()
@@ -74,7 +74,7 @@ class LearningSource:
         """
         words = ["rightreasons", "learn", "plan", "learned", "--model", self.model]
         words += ["--suite", self.suite, "--data", self.data]
-        # One configuration and one method are enough to compare the model with itself before.
+        # One configuration and one method suffice to compare the model before and after this training.
         words += ["--configurations", "IID,IID->T", "--methods", "vanilla"]
         for name, value in self.settings.items():
             if value is not None:

@@ -17,13 +17,13 @@ Rates: TypeAlias = BehavioralPassRate | Mapping[str, float | None]
 """Pass rates of one row: a result of `pass_rates`, or pass rate by functionality."""
 
 HOW_TO_READ = (
-    "Dark cells fail. The name of a class is next to its first functionality, the letter after a "
-    "label is the test type, and the last cell is the mean. The table below has the intervals."
+    "Dark cells have low pass rates. The name of a class is next to its first functionality, the test "
+    "type (MFT, INV or DIR) follows each name, and the last cell is the mean. The table below has the "
+    "intervals."
 )
 SOURCE = "Ribeiro et al. 2020; drawn as Luz de Araujo & Roth 2023, figure 1"
 
-# Lightness alone gives the order, so that the map is readable in gray and without color vision:
-# failing cells are dark.
+# The lower the rate, the darker the color, so that the map can be read in gray and without color vision.
 _RATE_COLORS = ("#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7")
 
 # Numbers in cells keep their color on a dark page.
@@ -72,10 +72,11 @@ def behavior_heat_map(
 ) -> Drawing:
     """Draw pass rates as a heat map: one row per model or method, one column per functionality.
 
-    Columns keep the given order. The name of a class is next to its first column, the letter of a
-    label is the test type, and the last column is the unweighted mean of the defined rates of a
-    row. Cells show their percentage if there are at most 12 rows. More than 10 functionalities of
-    few models are drawn below each other, so that their names can be read.
+    Columns keep the order of `functionalities`. The name of a class is next to its first column, the
+    test type follows each name, and the last column is the unweighted mean of the defined rates of a
+    row. Cells show their percentage if there are at most 12 rows. The functionalities of a single
+    model, and more than 10 of few models, are drawn below each other, so that their names can be
+    read.
 
     Args:
         key: Key of the picture.
@@ -97,38 +98,43 @@ def behavior_heat_map(
     names = [name for name, _, _ in functionalities]
     rates = np.stack([_parse_row(row, values, names) for row, values in rows.items()])
     is_numbered = len(rows) <= _MAX_NUMBERED_ROWS
-    is_tall = len(functionalities) > _MAX_WIDE_COLUMNS and len(rows) <= _MAX_TALL_ROWS
+    # The names of functionalities below each other need no turned head, also on a phone.
+    is_tall = len(rows) == 1
+    if len(functionalities) > _MAX_WIDE_COLUMNS:
+        is_tall = len(rows) <= _MAX_TALL_ROWS
 
     if numbers is None:
         numbers = range(1, len(functionalities) + 1)
-    labels = []
+    column_labels = []
     for number, (name, _, test_type) in zip(numbers, functionalities, strict=True):
-        labels.append(f"{number}  {shortened(name, _MAX_COLUMN_NAME)}  {test_type[:1]}")
-    axes = _Axes.make([shortened(name, _MAX_ROW_NAME) for name in rows], labels, is_tall=is_tall)
+        column_labels.append(f"{number}  {shortened(name, _MAX_COLUMN_NAME)}  {test_type}")
+    row_labels = [shortened(name, _MAX_ROW_NAME) for name in rows]
+    axes = _Axes.make(row_labels, column_labels, is_tall=is_tall)
     cells = _list_cells(rates)
     if is_tall:
+        # Functionalities are on the vertical axis.
         cells = [{**cell, "x": cell["y"], "y": cell["x"]} for cell in cells]
     layers = _make_cell_layers(cells, axes, is_numbered=is_numbered)
     layers.append(_make_class_layer(functionalities, axes))
 
-    size: dict[str, float]
+    # Sizes in pixels.
     if is_tall:
-        size = {"width": 48 * len(rows), "height": 17 * axes.n_functionalities}
+        width: float = 48 * len(rows)
+        height = 17 * axes.n_functionalities
     else:
         column_width = float(np.clip(864 / len(functionalities), 21, 48))
+        # Numbers in cells need a higher row.
         row_height = 29 if is_numbered else 19
-        size = {
-            "width": column_width * axes.n_functionalities,
-            "height": row_height * len(rows),
-        }
-    return Drawing(key, {"layer": layers, **size})
+        width = column_width * axes.n_functionalities
+        height = row_height * len(rows)
+    return Drawing(key, {"layer": layers, "width": width, "height": height})
 
 
 def rate_colors(rate: float) -> tuple[str, str]:
-    """Return the color of a cell of the heat map, and that of the number on it.
+    """Return the color of a cell of the heat map, and the color of the number on it.
 
-    The color is interpolated between those of `_RATE_COLORS`, as Vega does it, so that the cells can be
-    drawn in other ways, too.
+    The color of the cell is interpolated linearly between dark brown for 0 and light blue for 1, as
+    in Vega.
 
     Args:
         rate: Pass rate in [0, 1].
@@ -145,14 +151,15 @@ def rate_colors(rate: float) -> tuple[str, str]:
         channels.append(float(np.interp(rate, stops, values)))
     red, green, blue = channels
 
-    # Relative luminance (Rec. 709) decides which ink can be read.
+    # The number is white on a dark cell. A cell is dark if its relative luminance (Rec. 709) is in
+    # the lower half of the range from 0 to 255.
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     ink = _LIGHT_INK if luminance < 127.5 else _DARK_INK
     return f"#{round(red):02x}{round(green):02x}{round(blue):02x}", ink
 
 
 def whole_percent(value: float) -> str:
-    """Return a rate in percent; 0 and 100 only if all cases fail or pass: 0.998 is 99, not 100.
+    """Return a rate as a whole percentage, which is "0" only for 0 and "100" only for 1.
 
     Example:
         >>> [whole_percent(value) for value in (0.0, 0.001, 0.5, 0.998, 1.0)]
@@ -170,8 +177,8 @@ def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
     """Check the pass rates of a row, and return them in the order of the columns.
 
     Args:
-        row: Name of the row in error messages.
-        rates: Result of `pass_rates`, or pass rate by functionality, None if it is undefined.
+        row: Name of the row, for error messages.
+        rates: Result of `pass_rates`; or functionality -> pass rate, None if it is undefined.
         names: F names of the functionalities, one per column.
 
     Returns:
@@ -189,7 +196,7 @@ def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
             f"but got {min(unknown_names)!r}."
         )
     for name, rate in rates.items():
-        # Percentages would color all cells as passed.
+        # Percentages, such as 95, would be drawn as if all cases passed.
         if rate is not None and not 0 <= rate <= 1:
             raise ValueError(
                 f"Expected pass rates in [0, 1], but row {row!r} has {rate:g} in {name!r}."
@@ -199,19 +206,20 @@ def _parse_row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
 
 
 def _list_cells(rates: Floats) -> list[Cell]:
-    """Return the cells of the heat map as records {"x": column, "y": row, "rate": …}.
+    """Return the cells of the heat map as records, such as `{"x": 3, "y": 0, "rate": 0.95}`.
 
     Args:
         rates: (R, F) pass rates of R rows and F functionalities, NaN for undefined ones.
 
     Returns:
-        R x F cells, and then the mean of each row, whose column is "mean".
+        R x F cells, where x is the column and y the row; and then the mean of each row, whose x is
+        "mean".
     """
     cells: list[Cell] = []
     for y, row in enumerate(rates.tolist()):
         for x, rate in enumerate(row):
             cells.append({"x": x, "y": y, "rate": rate})
-    # The mean of a row is over its defined rates; without any, it is NaN.
+    # The mean of a row is over its defined rates; NaN if there are none.
     means = np.ma.masked_invalid(rates).mean(axis=1).filled(np.nan)
     for y, rate in enumerate(means.tolist()):
         cells.append({"x": _MEAN, "y": y, "rate": rate})
@@ -228,7 +236,8 @@ class _Axes:
     Attributes:
         x: Encoding of the horizontal axis.
         y: Encoding of the vertical axis.
-        n_functionalities: Number of functionalities, with an empty one and that of the means.
+        n_functionalities: Number of positions on the axis of the functionalities: one for each, an
+            empty one, and one for the means.
         is_tall: Whether the functionalities are on the vertical axis.
     """
 
@@ -246,8 +255,8 @@ class _Axes:
             labels: Label of each functionality.
             is_tall: Whether the functionalities are on the vertical axis.
         """
-        # The data has the index of a functionality or a model, because two may have the same shortened
-        # name. An expression of Vega looks the label up.
+        # The data contains indices, because two functionalities, or models, may have the same shortened
+        # name. These expressions of Vega look up the label of an index.
         functionality_label = (
             f"datum.value === '{_MEAN}' ? '{_MEAN}' : ({json.dumps(labels)}[datum.value] || '')"
         )
@@ -255,25 +264,26 @@ class _Axes:
 
         # An empty position separates the means from the functionalities.
         domain = [*range(len(labels)), "", _MEAN]
-        look: dict[str, Any] = {"domain": False, "ticks": False, "title": None}
-        functionality_axis = {**look, "labelFontSize": 10, "labelExpr": functionality_label}
-        model_axis = {**look, "labelExpr": model_label}
+        axis: dict[str, Any] = {"domain": False, "ticks": False, "title": None}
+        functionality_axis = {**axis, "labelFontSize": 10, "labelExpr": functionality_label}
+        model_axis = {**axis, "labelExpr": model_label}
         if is_tall:
-            # Names of functionalities are long, and those of models stand in narrow columns.
+            # Names of functionalities are long. Names of models are slanted above narrow columns.
             functionality_axis["labelLimit"] = 400
             model_axis["orient"] = "top"
             model_axis["labelAngle"] = -45
         else:
             functionality_axis["labelAngle"] = -90
-        by_functionality = {
+        functionality_encoding = {
             "type": "ordinal",
             "scale": {"domain": domain},
             "axis": functionality_axis,
         }
-        by_model = {"type": "ordinal", "axis": model_axis}
-        x, y = by_functionality, by_model
+        model_encoding = {"type": "ordinal", "axis": model_axis}
         if is_tall:
-            x, y = by_model, by_functionality
+            x, y = model_encoding, functionality_encoding
+        else:
+            x, y = functionality_encoding, model_encoding
         return cls(
             x={"field": "x", **x},
             y={"field": "y", **y},
@@ -288,7 +298,8 @@ def _make_class_layer(
     """Return the Vega-Lite layer with the name of each class next to its first functionality.
 
     Args:
-        functionalities: (name, class, test type) of each functionality. Those of a class are neighbors.
+        functionalities: (name, class, test type) of each functionality. Functionalities of the same
+            class are adjacent.
         axes: The axes of the heat map.
     """
     field = "y" if axes.is_tall else "x"
@@ -298,20 +309,20 @@ def _make_class_layer(
         if functionality_class != previous_class:
             class_names.append({field: index, "name": functionality_class})
             previous_class = functionality_class
-    look: dict[str, Any] = {
+    mark: dict[str, Any] = {
         "type": "text",
         "align": "left",
         "fontWeight": "bold",
         "color": PALETTE["ink"],
     }
     if axes.is_tall:
-        # To the right of the map.
-        look["x"] = {"expr": "width + 8"}
-        return layer(look, class_names, y=axes.y, text={"field": "name"})
-    # Above the map, and slanted, since columns are narrow.
-    look["angle"] = 315
-    look["y"] = -5
-    return layer(look, class_names, x=axes.x, text={"field": "name"})
+        # Write the names to the right of the map.
+        mark["x"] = {"expr": "width + 8"}
+        return layer(mark, class_names, y=axes.y, text={"field": "name"})
+    # Write the names above the map, slanted, because columns are narrow.
+    mark["angle"] = 315
+    mark["y"] = -5
+    return layer(mark, class_names, x=axes.x, text={"field": "name"})
 
 
 def _make_cell_layers(
@@ -322,7 +333,7 @@ def _make_cell_layers(
     Args:
         cells: Records {"x": …, "y": …, "rate": …}; the rate is NaN for an undefined cell.
         axes: The axes of the heat map.
-        is_numbered: Whether all cells have numbers. Otherwise only the means have.
+        is_numbered: Whether all cells show their percentage. Otherwise, only the means do.
     """
     defined = []
     numbers = []
@@ -341,16 +352,16 @@ def _make_cell_layers(
     position = {"x": axes.x, "y": axes.y}
     text = {"field": "text"}
     square = {"type": "rect", "stroke": PALETTE["paper"]}
-    number_look = {
+    number = {
         "type": "text",
         "fontSize": 9,
         "color": {"expr": "datum.ink"},
     }
-    blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
+    blank_square = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
     return [
         layer(square, defined, **position, color=_make_color_encoding()),
-        layer(number_look, numbers, **position, text=text),
-        layer(blank, undefined, **position),
+        layer(number, numbers, **position, text=text),
+        layer(blank_square, undefined, **position),
         layer("text", undefined, **position, text=text),
     ]
 

@@ -1,6 +1,6 @@
 """Predictions on a behavioral suite, parsed once: class numbers or texts, and their probabilities.
 
-`parse_predictions` turns what a user has into a `SuitePredictions`. `number_answers` turns names or
+`parse_predictions` turns a user's predictions into a `SuitePredictions`. `number_answers` turns names or
 numbers of labels, as files hold them, into the numbers that a suite uses.
 """
 
@@ -43,7 +43,7 @@ class SuitePredictions:
 
     Attributes:
         answers: n numbers of labels, or n texts.
-        probabilities: (n, K) probabilities of the labels; None for answers alone.
+        probabilities: (n, K) probabilities of the labels; None if they are unknown.
     """
 
     answers: ClassesOrTexts
@@ -55,8 +55,9 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
 
     Args:
         predictions: One prediction per example, in the suite's order.
-        suite: Table of the suite.
-        outputs: One of `OUTPUTS`, as in `pass_rates`.
+        suite: Table of the suite, without its texts.
+        outputs: Kind of the predictions: "probabilities", "logits", "labels", "texts", or
+            "binary_sentiment" for P(positive) of a model of two sentiments.
 
     Returns:
         The answers, with probabilities unless `outputs` is "labels" or "texts".
@@ -68,16 +69,16 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
     _check_number_of_predictions(predictions, suite)
     converted = _convert_predictions(predictions, outputs)
     checked = _check_predictions(converted, predictions, outputs)
-    # Expectations that need probabilities raise an error for these two kinds.
     if outputs in ("texts", "labels"):
         numbered = number_answers(checked, suite)
         if numbered is None:
+            # The suite compares texts, or only tests whether answers stay the same.
             return SuitePredictions(checked)
         return SuitePredictions(numbered.numbers)
 
     if outputs == "binary_sentiment":
         _check_number_of_columns(len(SENTIMENTS), suite)
-        # A vector of P(positive) was completed to two columns.
+        # The columns are negative and positive, also if the input was a vector of P(positive).
         probabilities = spread_over_neutral(checked[:, 1])
     else:
         probabilities = checked
@@ -108,8 +109,8 @@ def _check_predictions(converted: Any, predictions: Any, outputs: str) -> Any:
     """Check converted predictions, and return n texts, n labels or (n, K) probabilities.
 
     Args:
-        converted: Predictions from `_convert_predictions`.
-        predictions: Predictions as the user gave them, for error messages.
+        converted: A list of texts, or an array of numbers.
+        predictions: The original predictions of the user, for error messages.
         outputs: One of `OUTPUTS`.
     """
     if outputs == "texts":
@@ -117,8 +118,10 @@ def _check_predictions(converted: Any, predictions: Any, outputs: str) -> Any:
         return converted
     if outputs == "labels":
         return to_labels(converted, predictions, "predictions")
-    # P(positive) is a probability, whatever becomes of it afterwards.
-    scores = "probabilities" if outputs == "binary_sentiment" else outputs
+    scores = outputs
+    if outputs == "binary_sentiment":
+        # P(positive) is checked as any other probability.
+        scores = "probabilities"
     return table_to_probabilities(converted, scores, "predictions", allow_vector=True)
 
 
@@ -126,9 +129,9 @@ def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
     """Check that there is one prediction per example, if predictions have a length.
 
     Args:
-        predictions: Predictions in any container, before they are converted: a conversion of too many
-            would take long and fail with a less helpful error.
-        suite: Table of the suite.
+        predictions: Predictions in any container. They are checked before their conversion, which may
+            take long.
+        suite: Table of the suite, whose length is the number of examples.
 
     Raises:
         ValueError: If the numbers differ.
@@ -149,19 +152,19 @@ def _check_number_of_columns(n_columns: int, suite: SuiteTable) -> None:
 
     Args:
         n_columns: Number of columns.
-        suite: Table of the suite. Without names of its labels, it knows only the labels that it uses, so
-            that there may be more columns.
+        suite: Table of the suite. If its labels have no names, there may be more columns than labels
+            that occur in it.
 
     Raises:
-        ValueError: If there are too few columns, or too many for the names.
+        OptionError: If there are too few columns, or more columns than names of labels.
     """
     if suite.label_names:
         labels = format_list(suite.label_names)
-        fits = n_columns == len(suite.label_names)
+        is_expected_number = n_columns == len(suite.label_names)
     else:
         labels = f"0 to {suite.max_label}"
-        fits = n_columns >= suite.max_label + 1
-    if fits:
+        is_expected_number = n_columns >= suite.max_label + 1
+    if is_expected_number:
         return
     hint = ""
     if n_columns == 2 and asks_for_neutral(suite):
@@ -191,7 +194,7 @@ class NumberedAnswers:
 
     Attributes:
         numbers: (n,) numbers of the suite's labels.
-        method: How answers and labels were matched, in words.
+        method: Description of how answers and labels were matched, such as "by name".
     """
 
     numbers: NDArray[np.int64]
@@ -203,17 +206,17 @@ def number_answers(
 ) -> NumberedAnswers | None:
     """Turn answers, which are names or numbers of labels, into the numbers of a suite's labels.
 
-    An answer is looked up among the names of the labels before it is taken for a number. Numbers
-    count from 0, as in the suite.
+    An answer such as "1" is first looked up among the names of the labels; if it is not a name, it is
+    read as a number. Numbers count from 0, as in the suite.
 
     Args:
         answers: n numbers or texts.
         suite: Table of the suite.
-        source: Noun for the answers in error messages.
+        source: Description of the answers for error messages, such as "the predictions of bert".
 
     Returns:
-        The numbers, and how they were found. None if the suite asks for texts, or if neither the
-        suite nor the answers have numbers or names of labels (a test of invariance alone).
+        The numbers, and a description of the match. None if the suite compares texts, or if it has no
+        labels, because it only tests whether answers stay the same.
 
     Raises:
         ValueError: If an answer is not a label of the suite. The message has both lists.
@@ -238,10 +241,10 @@ def number_answers(
     if suite.asks_for_texts:
         return None
     names = suite.label_names
-    # Without names, numbers are all that a suite knows, and texts may be numbers, too.
     if names is None:
         if isinstance(answers, np.ndarray):
             return NumberedAnswers(answers, BY_NUMBER)
+        # Texts may be the numbers of labels, but only if the suite uses such numbers.
         if not _has_numbered_labels(suite):
             return None
 
@@ -261,14 +264,19 @@ def number_answers(
 
     method = column.how
     if names and method == BY_NUMBER:
-        # A wrong order of the labels would go unnoticed: the reader should see which is which.
+        # List the labels with their numbers, because a wrong order would not be noticed otherwise.
         pairs = [f"{number} is {name}" for number, name in enumerate(names)]
         method = f"{method}: {', '.join(pairs)}"
     return NumberedAnswers(column.ids, method)
 
 
 def _has_numbered_labels(suite: SuiteTable) -> bool:
-    """Return whether an example or an expectation of the suite names a label by its number."""
+    """Return whether an example or an expectation of the suite has a label, which is a number.
+
+    Args:
+        suite: Table of the suite, with the label of each example, None for an example without a label, and the
+            expectation of each functionality.
+    """
     if any(label is not None for label in suite.labels):
         return True
     for spec in suite.expectations:

@@ -54,14 +54,14 @@ SHORTFALL = Margin(small=1 - WEAK, large=1 - POOR)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BehaviorMeasurement:
-    """Pass rates of a model on a suite, with what the page shows of them.
+    """Pass rates of a model on a suite, and the figures that the report derives from them.
 
     Attributes:
         answers: Answers of the model.
-        resampling: Level of the intervals; its seed decides which failing cases are shown.
+        resampling: Level of the intervals, and seed of the sample of failing cases.
         examples: Maximum number of failing cases shown per functionality.
-        learning: What a plan of behavioral learning is made from. None if the model cannot be
-            trained here, or its name is unknown.
+        learning: Names of the model, the suite and the data for the command that plans training on the
+            suite. None if the model cannot be trained here, or its name is unknown.
     """
 
     answers: SuiteAnswers
@@ -112,24 +112,23 @@ class BehaviorMeasurement:
 
     @property
     def shortfall(self) -> Decision:
-        """The decision whether the distance of the mean pass rate from 1 is small or large."""
+        """The decision whether 1 minus the mean pass rate is small or large."""
         mean = self.mean
         if mean.value is None or mean.low is None or mean.high is None:
             return Decision("unknown", self.n_cases)
-        # The upper end of the pass rate is the lower end of the distance.
+        # The upper limit of the pass rate is the lower limit of its distance from 1.
         distance = Estimate(1 - mean.value, low=1 - mean.high, high=1 - mean.low)
         return decide(distance, SHORTFALL, self.n_cases)
 
     @property
     def not_scored(self) -> tuple[str, ...]:
-        """Sentences about the examples that the model could not answer."""
-        # The pass rates count these examples as failed.
+        """Sentences about the examples that the model could not answer, which count as failed."""
         failures = self.answers.failures
         n_scored = self.n_items - len(failures)
         return describe_unscored_items("example", n_scored, tuple(failures.items()))
 
     def get_type_rate(self, test_type: str) -> Estimate | None:
-        """Return the mean pass rate of a test type; None if the suite has none of it."""
+        """Return the mean pass rate of a test type; None if the suite has no test of this type."""
         group = self.answers.result.test_types.get(test_type)
         if group is None:
             return None
@@ -137,11 +136,11 @@ class BehaviorMeasurement:
 
 
 def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurement:
-    """Ask the audited model every example of the suite, and compute the pass rates.
+    """Predict every example of the suite with the audited model, and compute the pass rates.
 
     Args:
-        context: The audit.
-        options: Options of the question, which name the suite.
+        context: The audit: the model, and the folder of stored answers.
+        options: Options of the question, with the name of the suite.
 
     Raises:
         ValueError: If no suite is named.
@@ -149,15 +148,15 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
     suite = context.suite(options)
     if suite is None:
         raise ValueError("Expected a behavioral suite, but got none.")
-    # The folder of the stored answers is named after the texts, so that they are reused only for
-    # the same suite.
+    # The name of the folder depends on the texts, so that stored answers are reused only for the same
+    # suite.
     fingerprint = fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
     folder = context.folder("behavior", fingerprint)
     answers = measure_behavior(
         context.scorer,
         suite,
         resampling=context.resampling,
-        **context.running(folder),
+        **context.get_run_arguments(folder),
     )
     return BehaviorMeasurement(
         answers, context.resampling, learning=_find_learning_source(context, options)
@@ -168,23 +167,26 @@ def _find_learning_source(context: AuditContext, options: BehaviorOptions) -> Le
     """Return the names of the model, the suite and the data for a plan of training on the suite.
 
     Args:
-        context: The audit.
-        options: Options of the question.
+        context: The audit. `command` is the command line that repeats it; "" if its model or data is
+            an object in memory.
+        options: Options of the question, with the name of the suite.
 
     Returns:
-        The names; None if the model is a language model, or something has no name because it is an
+        The names; None if the model is a language model, or if the model, the data or the suite is an
         object in memory.
     """
-    # An audit that a command cannot repeat has no names of its model and data.
-    if not context.command or context.prompted is not None or not isinstance(options.suite, str):
+    is_language_model = context.prompted is not None
+    if is_language_model or not context.command or not isinstance(options.suite, str):
         return None
     # The command is "rightreasons audit MODEL DATASET …".
-    model, dataset = shlex.split(context.command)[2:4]
-    settings: dict[str, Any] = {"max_cases": options.max_cases}
-    for name in ("data_dir", "known_issues"):
-        settings[name] = getattr(context.settings, name)
+    _, _, model, dataset, *_ = shlex.split(context.command)
+    settings: dict[str, Any] = {
+        "max_cases": options.max_cases,
+        "data_dir": context.settings.data_dir,
+        "known_issues": context.settings.known_issues,
+    }
+    # Training needs other data than the test. Without it, the reader has to replace the word DATA.
     data = "DATA"
-    # A plan trains on one split of the data and measures on another.
     if context.train is not None:
         data = dataset
         settings["test_split"] = context.primary.name
@@ -192,76 +194,84 @@ def _find_learning_source(context: AuditContext, options: BehaviorOptions) -> Le
 
 
 def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
-    """Return whether the audit has a suite whose answers are labels.
+    """Return whether the suite of the audit can be answered by a classifier.
 
     Args:
         context: The audit, which opens the suite.
-        options: Options of the question, which name the suite.
+        options: Options of the question, with the name of the suite.
     """
     suite = context.suite(options)
     if suite is None:
         return False
-    # Labels that are texts are spans, which a classifier has no class for.
+    # In a suite of reading, the labels are texts, which are not classes.
     return not any(isinstance(label, str) for label in suite.table().labels)
 
 
 # --------------------------------------------------------------------- picture and tables
 
 
-def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
+def draw_rates(_: str, measurement: BehaviorMeasurement) -> Drawing:
     """Draw the heat map of the pass rates of all functionalities.
 
     Args:
         _: Key of the picture, which is always "behavior_heat_map".
-        m: The measurement.
+        measurement: Pass rates of the model, from `measure`.
     """
-    result = m.answers.result
+    result = measurement.answers.result
     return behavior_heat_map(
         "behavior_heat_map",
-        rows={short_name(m.answers.name): result},
+        rows={short_name(measurement.answers.name): result},
         functionalities=list_columns(result),
     )
 
 
-def draw_weakest(key: str, m: BehaviorMeasurement) -> Drawing:
+def draw_weakest(key: str, measurement: BehaviorMeasurement) -> Drawing:
     """Draw the heat map of the weakest functionalities, with their numbers in the suite.
 
     Args:
-        key: Key of the picture.
-        m: The measurement.
+        key: Key of the picture in the report.
+        measurement: Pass rates of the model, from `measure`.
     """
-    columns = list_columns(m.answers.result)
+    columns = list_columns(measurement.answers.result)
     rates = {}
     functionalities = []
     numbers = []
-    for index, result in m.answers.weakest[:MAX_WEAKEST]:
+    for index, result in measurement.answers.weakest[:MAX_WEAKEST]:
         rates[result.functionality] = result.pass_rate
         functionalities.append(columns[index])
         numbers.append(index + 1)
     return behavior_heat_map(
         key,
-        rows={short_name(m.answers.name): rates},
+        rows={short_name(measurement.answers.name): rates},
         functionalities=functionalities,
         numbers=numbers,
     )
 
 
-def list_group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
+def list_group_rows(measurement: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
     """Yield (name, "type" or "class", mean pass rate, number of functionalities) of each group."""
     # Every functionality is in one group of each kind; the table has both.
-    groups = [("type", name, group) for name, group in m.answers.test_types]
-    for name, group in m.answers.result.classes.items():
+    groups = [("type", name, group) for name, group in measurement.answers.test_types]
+    for name, group in measurement.answers.result.classes.items():
         groups.append(("class", name, group))
     for kind, name, group in groups:
         estimate = make_estimate(group.pass_rate, group.interval)
         yield name, kind, estimate, group.n_functionalities
 
 
-def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield the cells of the table of functionalities, the weakest first."""
-    for index, result in m.answers.weakest:
+def list_functionality_rows(measurement: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
+    """Yield the cells of the table of functionalities, the weakest first.
+
+    Args:
+        measurement: Pass rates of the model, from `measure`.
+
+    Yields:
+        Number and name, class, test type, pass rate with its interval, and numbers of applicable, failed
+        and filtered cases.
+    """
+    for index, result in measurement.answers.weakest:
         yield (
-            # The picture has the same numbers.
+            # Functionalities have the same numbers in the heat map.
             f"{index + 1}. {result.functionality}",
             result.functionality_class,
             result.test_type,
@@ -275,31 +285,33 @@ def list_functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ..
 # -------------------------------------------------------------------------- failing cases
 
 
-def list_failing_cases(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
+def list_failing_cases(measurement: BehaviorMeasurement) -> Iterator[p.ExampleList]:
     """Yield a list of failing cases for each functionality that has some, the weakest first."""
-    # A limit of 0 means that nobody wants to see cases.
-    if not m.examples:
+    if not measurement.examples:
         return
-    for index, result in m.answers.weakest:
+    for index, result in measurement.answers.weakest:
         n_failed = result.n_cases - result.n_passed
         if n_failed > 0:
-            yield _make_example_list(m, index, result, n_failed)
+            yield _make_example_list(measurement, index, result, n_failed)
 
 
 def _make_example_list(
-    m: BehaviorMeasurement, index: int, result: FunctionalityResult, n_failed: int
+    measurement: BehaviorMeasurement, index: int, result: FunctionalityResult, n_failed: int
 ) -> p.ExampleList:
     """Return a titled list of failing cases of one functionality.
 
     Args:
-        m: The measurement; `examples` limits the number of cases.
+        measurement: Pass rates of the model, from `measure`; `examples` limits the number of
+            cases.
         index: Index of the functionality in the suite.
-        result: Its pass rate.
+        result: Pass rate of the functionality.
         n_failed: Number of its cases that fail, at least 1.
     """
-    # The same seed shows the same cases each time the page is written.
-    cases = failing_cases(m.answers, index, limit=m.examples, seed=m.resampling.seed)
-    note = describe_expectation(m.answers, index)
+    # With the same seed, the page shows the same cases whenever it is written.
+    cases = failing_cases(
+        measurement.answers, index, limit=measurement.examples, seed=measurement.resampling.seed
+    )
+    note = describe_expectation(measurement.answers, index)
     if len(cases) < n_failed:
         note = f"{len(cases)} of them, sampled by the seed. {note}"
     verb = "fails" if n_failed == 1 else "fail"
@@ -311,13 +323,13 @@ def _make_example_list(
             f"{n_failed:,} of {pluralize(result.n_cases, 'case')} {verb}"
         ),
         note=note,
-        examples=tuple(_make_example(m.answers, index, case) for case in cases),
+        examples=tuple(_make_example(measurement.answers, index, case) for case in cases),
         folded=True,
     )
 
 
 def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Example:
-    """Return the first failing example of a case for the page, with notes on the original.
+    """Return the first failing example of a case for the page, compared with the original of the case.
 
     Args:
         answers: Answers of the model.
@@ -325,14 +337,16 @@ def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Exam
         case: A failing case.
     """
     example = _find_failing_example(case)
-    # Changed words are marked only if there is an original that has other words.
+    text, *other_texts = example.texts
     notes: list[str] = []
     marks: tuple[p.Mark, ...] = ()
     if case.has_original:
-        marks = list_differences(case.examples[0].texts[0], example.texts[0])
+        # Mark the words that differ from the original.
+        original_text = case.examples[0].texts[0]
+        marks = list_differences(original_text, text)
         notes += _describe_change(answers, index, case, example)
 
-    # If only one example was judged, the page need not say how many fail.
+    # The number of failing examples is of interest if several were judged.
     outcomes = [judged.passed for judged in case.examples if judged.passed is not None]
     if len(outcomes) > 1:
         n_failed = outcomes.count(False)
@@ -340,8 +354,8 @@ def _make_example(answers: SuiteAnswers, index: int, case: JudgedCase) -> p.Exam
         notes.append(f"{n_failed} of the {len(outcomes)} examples of this case {verb}.")
     return p.Example(
         id=f"{index + 1}/{case.id}",
-        text=example.texts[0],
-        text_pair=" | ".join(example.texts[1:]),
+        text=text,
+        text_pair=" | ".join(other_texts),
         label=describe_expected_answer(answers, index, example),
         prediction=answers.describe_answer(answers.answers[example.row]),
         confidence=answers.get_confidence(example.row),
@@ -370,16 +384,16 @@ def _describe_change(
         example: Another example of it.
 
     Returns:
-        Sentences: the original with its answer, the movement of the confidence if it is known, and the
-        words that were replaced if the suite names them.
+        Sentences: the original text with its answer, the change of the confidence if probabilities are
+        known, and the words that were replaced if the suite lists them.
     """
     original = case.examples[0]
     original_text = " | ".join(original.texts)
-    notes = [f"Original: “{original_text}”, answered {_get_answer(answers, original)}."]
+    notes = [f"Original: “{original_text}”, answered {_describe_answer(answers, original)}."]
     movement = describe_movement(answers, index, case, example)
     if movement:
         notes.append(f"{movement}.")
-    # In reading, the expected answer changes with the words that were replaced.
+    # In a suite of reading, replaced words may be part of the expected answer.
     replacements = answers.table.meta
     if replacements is not None and replacements[example.row]:
         words, replacement = replacements[example.row]
@@ -387,12 +401,12 @@ def _describe_change(
     return notes
 
 
-def _get_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
-    """Return the answer to an example for readers, such as "positive (93%)".
+def _describe_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
+    """Describe the answer to an example, such as "positive (93%)".
 
     Args:
         answers: Answers of the model.
-        example: The example. Without a confidence, the answer stands alone.
+        example: The example. If the model gives no probabilities, the percentage is omitted.
     """
     answer = answers.describe_answer(answers.answers[example.row])
     confidence = answers.get_confidence(example.row)
@@ -404,25 +418,28 @@ def _get_answer(answers: SuiteAnswers, example: JudgedExample) -> str:
 # ----------------------------------------------------------------------------------- data
 
 
-def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
+def list_item_figures(measurement: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
     """Yield the outcome of each case, by which the reports of two models can be compared.
+
+    Args:
+        measurement: Pass rates of the model, from `measure`.
 
     Yields:
         One figure with the outcomes, functionalities and clusters of the applicable cases; nothing if
         there are none.
     """
-    table = m.answers.table
+    table = measurement.answers.table
     ids = []
-    values = []
+    outcomes = []
     functionalities = []
     clusters = []
-    for row, passed in enumerate(m.answers.result.passed):
-        # A case to which the expectation does not apply has no outcome.
+    for row, passed in enumerate(measurement.answers.result.passed):
+        # Skip a case to which the expectation does not apply.
         if passed is None:
             continue
         number = int(table.case_functionality[row])
         ids.append(f"{row}/{table.case_ids[row]}")
-        values.append(passed)
+        outcomes.append(passed)
         functionalities.append(table.functionalities[number])
         if table.case_clusters is not None:
             clusters.append(str(table.case_clusters[row]))
@@ -432,18 +449,23 @@ def list_item_figures(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:
             "Mean pass rate over functionalities",
             "higher",
             ids,
-            values,
+            outcomes,
             groups=tuple(functionalities),
             clusters=tuple(clusters),
         )
 
 
-def describe_data(m: BehaviorMeasurement) -> dict[str, Any]:
-    """Return the suite and all pass rates for audit.json."""
-    suite = m.answers.suite
-    failures = m.answers.failures.items()
-    pass_rates = m.answers.result.to_dict()
-    # There may be tens of thousands of cases: pass_rates.json has those that pass.
+def describe_data(measurement: BehaviorMeasurement) -> dict[str, Any]:
+    """Return the suite and all pass rates for audit.json.
+
+    Args:
+        measurement: Pass rates of the model, from `measure`.
+    """
+    suite = measurement.answers.suite
+    failures = measurement.answers.failures.items()
+    pass_rates = measurement.answers.result.to_dict()
+    # Omit the outcomes of the single cases, of which there may be tens of thousands. They are in
+    # pass_rates.json.
     del pass_rates["passed"]
     return {
         "suite": {
@@ -452,18 +474,18 @@ def describe_data(m: BehaviorMeasurement) -> dict[str, Any]:
             "n_cases": suite.n_cases,
             "n_examples": suite.n_examples,
         },
-        "labels": m.answers.matched,
-        "two_sentiments_spread_over_three": m.answers.spread,
+        "labels": measurement.answers.matched,
+        "two_sentiments_spread_over_three": measurement.answers.spread,
         "not_answered": [{"id": id_, "reason": reason} for id_, reason in failures],
         "pass_rates": pass_rates,
     }
 
 
 def _list_figures() -> dict[str, Any]:
-    """Return the name of each headline figure -> the function that gets it from a measurement.
+    """Return name of a headline figure -> function that gets it from a measurement.
 
-    They are `pass_rate`, and `pass_rate_mft` and so on for each test type, because the test types answer
-    different questions: a model may pass all invariance tests by one answer to everything.
+    The figures are `pass_rate`, and one for each test type, such as `pass_rate_mft`, because a model
+    may pass all tests of one type and fail the others: always the same answer passes invariance tests.
     """
     getters: dict[str, Any] = {"pass_rate": operator.attrgetter("mean")}
     for test_type in TEST_TYPES:
@@ -480,17 +502,17 @@ def _make_figure(name: str, value: Any) -> Figure:
     return Figure(name, value, RIBEIRO, better="higher", split=lambda m: m.answers.suite.name)
 
 
-def _find_example(m: BehaviorMeasurement) -> Any:
+def _find_weakest_example(measurement: BehaviorMeasurement) -> Any:
     """Return a failing case of the weakest functionality that has one, to lead the page."""
     # Functionalities come weakest first, and only those with a failing case.
-    for examples in list_failing_cases(m):
+    for examples in list_failing_cases(measurement):
         return examples.examples[:1]
     return ()
 
 
-def _has_many_functionalities(m: BehaviorMeasurement) -> bool:
+def _has_many_functionalities(measurement: BehaviorMeasurement) -> bool:
     """Return whether a picture of all functionalities is too high for the first screen."""
-    return len(m.answers.suite.functionalities) > 2 * MAX_WEAKEST
+    return len(measurement.answers.suite.functionalities) > 2 * MAX_WEAKEST
 
 
 BEHAVIOR = Question(
@@ -540,7 +562,7 @@ BEHAVIOR = Question(
             # Without this picture, the page shows that of all functionalities.
             plot="weakest",
             size=lambda m: 1 - m.mean.value,
-            pair=_find_example,
+            pair=_find_weakest_example,
         ),
     ),
     data=describe_data,

@@ -124,9 +124,9 @@ def pass_rates(
     outputs: str = "probabilities",
     confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
-    """Score predictions against a behavioral suite.
+    """Compute the pass rates of predictions on a behavioral suite.
 
-    A case passes if all its examples pass to which the expectation applies. (The first example of a
+    A case passes if every example passes to which the expectation applies. (The first example of a
     case does not count if the others are compared with it.) The pass rate of a functionality is
     the number of passed cases over the number of applicable cases. Cases with the same text are one
     cluster in its interval.
@@ -136,17 +136,17 @@ def pass_rates(
         suite: Table of the suite.
         outputs: Kind of the predictions: "probabilities" or "logits" (n, K), in the order of the
             suite's labels; "labels", (n,) whole numbers; "texts" of reading comprehension, or names
-            of labels; or "binary_sentiment", (n,) P(positive), which are spread over negative,
-            neutral and positive as in BeLUGA.
+            of labels; or "binary_sentiment", (n,) P(positive), which are turned into probabilities
+            of negative, neutral and positive as in BeLUGA.
         confidence_level: Level of the intervals; default 0.95.
 
     Returns:
         A `BehavioralPassRate`.
 
     Raises:
-        ValueError: If the number of predictions differs from that of examples, or the number of
-            columns from that of labels, a functionality has no cases, or texts are neither what the
-            suite asks for nor names of its labels.
+        ValueError: If the number of predictions differs from the number of examples, or the number of
+            columns from the number of labels; if a functionality has no cases; or if predictions are
+            texts, but the suite does not compare texts and they are not names of its labels.
 
     References:
         Ribeiro, Wu, Guestrin and Singh (2020), "Beyond Accuracy: Behavioral Testing of NLP Models
@@ -161,12 +161,11 @@ def pass_rates(
 def compute_pass_rates(
     predictions: SuitePredictions, suite: SuiteTable, level: float
 ) -> BehavioralPassRate:
-    """Compute `pass_rates` of predictions that are already checked.
-
-    The answer of a `SuitePredictions` need not be the most probable label.
+    """Compute pass rates by functionality, class and test type, from checked predictions.
 
     Args:
-        predictions: Checked predictions.
+        predictions: Answers to all examples, and their probabilities. An answer need not be the most
+            probable label.
         suite: Table of the suite.
         level: Confidence level of the intervals.
 
@@ -176,9 +175,8 @@ def compute_pass_rates(
     """
     passed: list[bool | None] = []
     results = []
-    # Functionalities are evaluated one by one: each has its own expectation.
     for number in range(len(suite.functionalities)):
-        verdicts = _judge_functionality(predictions, suite, number)
+        verdicts = _judge_cases(predictions, suite, number)
         passed.extend(verdicts)
         clusters = None
         if suite.case_clusters is not None:
@@ -186,7 +184,7 @@ def compute_pass_rates(
         counts = _CaseCounts.from_verdicts(verdicts, clusters)
         results.append(_score_functionality(counts, suite, number, level))
 
-    # Readers should know that the intervals rest on fewer cases than the suite seems to have.
+    # Number of cases by which a suite is larger than the number of its distinct texts.
     n_repeated = 0
     for result in results:
         if result.n_distinct is not None:
@@ -226,12 +224,14 @@ def select_answers(
     """Return the answers to the examples of one functionality, with their labels.
 
     Args:
-        answers: n answers to all examples, class numbers or texts.
-        probabilities: (n, K) probabilities; None for answers alone.
-        suite: Table of the suite.
+        answers: n answers to all examples of the suite, class numbers or texts.
+        probabilities: (n, K) probabilities; None if the model gives none.
+        suite: Table of the suite. `case_offsets` has the position of the first example of each case,
+            and the number of examples.
         number: Index of the functionality.
     """
     cases = get_case_slice(suite, number)
+    # One offset more than cases: the last one is the end of the last case.
     offsets = suite.case_offsets[cases.start : cases.stop + 1]
     examples = slice(int(offsets[0]), int(offsets[-1]))
     return Answers(
@@ -244,10 +244,10 @@ def select_answers(
     )
 
 
-def _judge_functionality(
+def _judge_cases(
     predictions: SuitePredictions, suite: SuiteTable, number: int
 ) -> list[bool | None]:
-    """Return whether each case of a functionality passes; None if the expectation does not apply to it.
+    """Return whether each case of a functionality passes; None if the expectation does not apply.
 
     Args:
         predictions: Checked predictions on the whole suite.
@@ -261,7 +261,7 @@ def _judge_functionality(
     try:
         _, case_results = evaluate_cases(suite.expectations[number], answers)
     except (TypeError, ValueError) as error:
-        # The expectation does not know its functionality, which the user has to mend.
+        # The user needs the name of the functionality to correct the suite.
         name = suite.functionalities[number]
         raise type(error)(f"{error} (functionality {name!r})") from error
     verdicts: list[bool | None] = []
@@ -281,14 +281,14 @@ class _CaseCounts:
         n_cases: Number of cases to which the expectation applies.
         n_passed: Number of cases that pass.
         n_filtered: Number of cases to which the expectation does not apply.
-        units: Numbers of passed and of applicable cases of each cluster; None if all applicable
-            cases are independent.
+        cluster_sums: Number of passed cases (`sums`) and of applicable cases (`sizes`) of each
+            cluster; None if all applicable cases are independent.
     """
 
     n_cases: int
     n_passed: int
     n_filtered: int
-    units: UnitSums | None
+    cluster_sums: UnitSums | None
 
     @classmethod
     def from_verdicts(
@@ -302,24 +302,25 @@ class _CaseCounts:
                 independent cases.
 
         Returns:
-            The counts. Their `units` are None if no applicable case shares its cluster with another one.
+            The counts. `cluster_sums` is None if every applicable case is the only one of its cluster.
         """
         n_filtered = verdicts.count(None)
         n_cases = len(verdicts) - n_filtered
-        units = None
+        cluster_sums = None
         if clusters is not None:
-            # A copy that does not apply adds no weight to its cluster.
+            # Only applicable cases count in the size of a cluster.
             rows = [row for row, verdict in enumerate(verdicts) if verdict is not None]
-            values = np.array([verdicts[row] for row in rows], dtype=np.float64)
-            units = sum_units(values, number_clusters(clusters[rows], n_cases))
-        # Without repetition, the plain interval is the clustered one, and exact.
-        if units is not None and len(units) == n_cases:
-            units = None
+            outcomes = np.array([verdicts[row] for row in rows], dtype=np.float64)
+            codes = number_clusters(clusters[rows], n_cases)
+            cluster_sums = sum_units(outcomes, codes)
+        if cluster_sums is not None and len(cluster_sums) == n_cases:
+            # The cases are independent, so that an interval without clusters can be used.
+            cluster_sums = None
         return cls(
             n_cases=n_cases,
             n_passed=verdicts.count(True),
             n_filtered=n_filtered,
-            units=units,
+            cluster_sums=cluster_sums,
         )
 
 
@@ -329,7 +330,7 @@ def _score_functionality(
     """Return the pass rate of a functionality with its interval.
 
     Args:
-        counts: Numbers of its cases.
+        counts: Numbers of cases of the functionality, and of each cluster of cases with the same text.
         suite: Table of the suite.
         number: Index of the functionality.
         level: Confidence level of the interval.
@@ -340,11 +341,13 @@ def _score_functionality(
     n_effective = None
     if counts.n_cases > 0:
         pass_rate = counts.n_passed / counts.n_cases
-    if counts.units is not None:
-        # Copies of one text get one answer: 6,000 cases that are 60 texts are worth 60.
-        n_distinct = len(counts.units)
-        n_effective = counts.n_cases**2 / sum_squares(counts.units.sizes)
-        interval = cluster_wilson(counts.units.sums, counts.units.sizes, confidence_level=level)
+    clusters = counts.cluster_sums
+    if clusters is not None:
+        # A model gives the same answer to the same text, so that 6,000 cases with 60 different texts
+        # are only as informative as 60 cases.
+        n_distinct = len(clusters)
+        n_effective = counts.n_cases**2 / sum_squares(clusters.sizes)
+        interval = cluster_wilson(clusters.sums, clusters.sizes, confidence_level=level)
     elif counts.n_cases > 0:
         interval = wilson(counts.n_passed, counts.n_cases, confidence_level=level)
     return FunctionalityResult(
@@ -384,31 +387,33 @@ def _average_rates(results: Sequence[FunctionalityResult], level: float) -> Grou
     """Return the unweighted mean of the pass rates of functionalities, with its interval.
 
     Args:
-        results: Results of the functionalities. Those without a pass rate are left out.
-        level: Confidence level of the interval, which is over the cases within functionalities.
+        results: Results of the functionalities. A functionality without a pass rate is left out.
+        level: Confidence level of the interval, which accounts for the sampling of cases, but not of
+            functionalities.
     """
     rates = []
     n_passed: list[float] = []
-    sizes: list[float] = []
+    n_cases: list[float] = []
     for result in results:
-        # A functionality without an applicable case says nothing about the model.
+        # Skip a functionality without an applicable case.
         if result.pass_rate is None:
             continue
         rates.append(result.pass_rate)
         if result.n_effective is None:
             n_passed.append(result.n_passed)
-            sizes.append(result.n_cases)
+            n_cases.append(result.n_cases)
         else:
-            # A stratum of repeated cases has the variance of its effective number of cases.
+            # Some texts are repeated. Count the cases as the number of independent cases that is as
+            # informative.
             n_passed.append(result.pass_rate * result.n_effective)
-            sizes.append(result.n_effective)
+            n_cases.append(result.n_effective)
 
     if not rates:
         return GroupResult(pass_rate=None, n_functionalities=0, interval=None)
     return GroupResult(
         pass_rate=float(np.mean(rates)),
         n_functionalities=len(rates),
-        interval=stratified_wilson(n_passed, sizes, confidence_level=level),
+        interval=stratified_wilson(n_passed, n_cases, confidence_level=level),
     )
 
 
@@ -453,7 +458,7 @@ def find_low_pass_rates(
     p_values = holm(np.array(tails))
 
     low_results = []
-    # Holm's p-values are adjusted: they are compared with the level of the whole family.
+    # The p-values are corrected, so that each is compared with the level for all functionalities.
     for result, p_value in zip(defined, p_values, strict=True):
         if p_value <= 1 - level:
             low_results.append(result)
@@ -461,18 +466,20 @@ def find_low_pass_rates(
 
 
 def _compute_lower_tail(result: FunctionalityResult, limit: float) -> float:
-    """Return the p-value of the one-sided binomial test that a pass rate is below a limit.
+    """Return the p-value of the one-sided binomial test whether a pass rate is below a limit.
 
-    This is the probability of at most as many passed cases if each passes with the probability `limit`.
+    This is the probability of `n_passed` or fewer passed cases if each passes with the probability
+    `limit`.
 
     Args:
-        result: Pass rate of a functionality with at least one applicable case. With repeated texts, the
-            numbers of cases are scaled down to the effective number.
+        result: Pass rate of a functionality with at least one applicable case. If texts are repeated,
+            the numbers of cases are scaled down to the effective number of cases.
         limit: Limit, in (0, 1).
     """
     if result.n_effective is None:
         return float(special.bdtr(result.n_passed, result.n_cases, limit))
-    # The binomial tail as an incomplete beta function also takes counts that are not whole.
+    # The effective number of cases is not a whole number. The incomplete beta function generalizes the
+    # binomial tail to such numbers.
     n_passed = result.n_passed / result.n_cases * result.n_effective
     n_failed = result.n_effective - n_passed
     # If all cases pass, the tail is 1; rounding may leave slightly fewer than 0 failures.

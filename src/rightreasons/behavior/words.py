@@ -1,4 +1,4 @@
-"""Descriptions of what a behavioral suite expects, for the report and the Space.
+"""Descriptions of the expectations of a behavioral suite, for the report and the Space.
 
 The sentences are in words.md.j2: `rule.NAME` for each expectation, and `conditions` for the cases
 and examples to which it applies.
@@ -29,13 +29,13 @@ PROSE = Prose(Path(__file__).with_name("words.md.j2"))
 
 
 def describe_expectation(answers: SuiteAnswers, number: int) -> str:
-    """Describe in sentences what a functionality of a suite expects of a model.
+    """Describe the expectation of a functionality of a suite, in sentences.
 
-    The sentences are those of words.md.j2: `rule.NAME` for the expectation called NAME, and
-    `conditions` for the cases and examples to which it is limited.
+    The sentences are made from the templates in words.md.j2: `rule.NAME` for the expectation with the
+    name NAME, and `conditions` for the cases and examples to which it applies.
 
     Args:
-        answers: Answers of a model to the suite, which also name the classes.
+        answers: Answers of a model to the suite, with the names of the classes.
         number: Index of the functionality in the suite.
     """
     spec = answers.suite.functionalities[number].expectation
@@ -47,7 +47,7 @@ def describe_expectation(answers: SuiteAnswers, number: int) -> str:
         limit=_describe_limit(spec),
     )
     rule = write(f"rule.{spec['name']}")
-    # Most expectations have no conditions: then the text is empty.
+    # Empty if the expectation applies to all cases and examples.
     conditions = write("conditions")
     return f"{rule} {conditions}".strip()
 
@@ -62,8 +62,8 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
 
     Returns:
         The answer, such as "positive", "neutral or positive" or "anything but negative". "" if the
-        example has no label, or if the expectation compares answers with each other, as that of an
-        invariance test does.
+        example has no label, or if the expectation compares answers with each other, as in an invariance
+        test.
     """
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "not_equal":
@@ -71,7 +71,7 @@ def describe_expected_answer(answers: SuiteAnswers, number: int, example: Judged
     if spec["name"] != "equal":
         return ""
 
-    # The expectation may name one answer for all examples. Otherwise, each has its label.
+    # The expectation may have one value for all examples. Otherwise, each example has a label.
     label = spec.get("value")
     if label is None:
         label = answers.table.labels[example.row]
@@ -88,7 +88,7 @@ def describe_movement(
 ) -> str:
     """Describe how a probability changes from the original text of a case to a changed text.
 
-    It is the probability that the expectation of the functionality is about.
+    The expectation of the functionality determines the probability, such as that of the original answer.
 
     Args:
         answers: Answers of a model to the suite.
@@ -101,18 +101,19 @@ def describe_movement(
     """
     if answers.probabilities is None:
         return ""
+    # (K,) probabilities of the K classes, for the original and for the changed text.
     original_row = case.examples[0].row
-    # (K,) probabilities of the K classes.
     original = answers.probabilities[original_row]
     changed = answers.probabilities[example.row]
 
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "sentiment_shift":
-        # This expectation compares the balance of two of the classes negative, neutral, positive.
-        negative, positive = 0, 2
+        # The classes of this expectation are negative, neutral and positive.
+        original_negative, _, original_positive = original
+        changed_negative, _, changed_positive = changed
         name = "P(positive) − P(negative)"
-        original_value = original[positive] - original[negative]
-        changed_value = changed[positive] - changed[negative]
+        original_value = original_positive - original_negative
+        changed_value = changed_positive - changed_negative
     else:
         # Without a label, the expectation is about the answer to the original text.
         label = spec.get("label")
@@ -125,11 +126,11 @@ def describe_movement(
 
 
 def _describe_answer(answers: SuiteAnswers, answer: Any) -> str:
-    """Return the name of an answer for a sentence: that of a class, or a text in quotation marks.
+    """Return the name of a class, or a text answer in quotation marks.
 
     Args:
         answers: Answers of a model, which name the classes.
-        answer: Number of a class, or a text such as the span of a question-answering model.
+        answer: Number of a class, or the text that a question-answering model found.
     """
     if isinstance(answer, str):
         return f"“{answer}”"
@@ -141,7 +142,7 @@ def _describe_limit(spec: Mapping[str, Any]) -> str:
 
     Args:
         spec: Expectation of a directional test, such as `{"name": "monotonic", "increasing": True,
-            "tolerance": 0.1}`. `increasing` or, for sentiments, `positive` is the direction.
+            "tolerance": 0.1}`, or `{"name": "sentiment_shift", "positive": True}`.
 
     Returns:
         Words such as "must not fall by more than 0.1", or "must not fall" for the tolerance 0.
@@ -155,12 +156,16 @@ def _describe_limit(spec: Mapping[str, Any]) -> str:
 
 
 def _describe_tolerance(spec: Mapping[str, Any]) -> str:
-    """Return the tolerance of an expectation as a text, such as "0.1"; "" if its kind has none."""
+    """Return the tolerance of an expectation, such as "0.1"; "" if the expectation has no tolerance.
+
+    Args:
+        spec: Expectation of a suite, such as `{"name": "invariant", "tolerance": 0.1}`.
+    """
     fields = EXPECTATIONS[spec["name"]].model_fields
     if "tolerance" not in fields:
         return ""
     tolerance = spec.get("tolerance")
-    # A suite may omit the tolerance, for the default of its kind of expectation.
+    # If a suite omits the tolerance, the default applies.
     if tolerance is None:
         tolerance = fields["tolerance"].default
     return f"{tolerance:g}"

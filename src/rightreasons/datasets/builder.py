@@ -128,7 +128,7 @@ def get_builder_class(name: str) -> type[Builder]:
     if name not in CATALOG:
         raise make_unknown_name_error("data set", name, CATALOG)
     module = importlib.import_module(f"rightreasons.datasets.{CATALOG[name]}")
-    # A module may have the builders of several data sets: the right one has this NAME.
+    # A module may have the builders of several data sets, which differ in their attribute NAME.
     for value in vars(module).values():
         if getattr(value, "NAME", None) == name:
             builder: type[Builder] = value
@@ -148,26 +148,26 @@ def load_builder(
 
     Args:
         name: One of `available_datasets()`.
-        config: A configuration. None for the first one.
-        data_dir: A folder of local copies.
-        revision: A revision of the hub repository.
-        **options: As in `load_dataset`.
+        config: Name of a configuration; None for the first one.
+        data_dir: Folder of local copies; None for the folder that `RIGHTREASONS_DATA_DIR` names.
+        revision: Revision of the hub repository; None for the pinned one.
+        **options: Further options of `load_dataset`, such as `known_issues`, and those of the data set.
 
     Raises:
         ValueError: If the name, the configuration or an option is unknown.
     """
     import datasets
 
-    builder = get_builder_class(name)
+    builder_class = get_builder_class(name)
     # A configuration class declares the options of its data set as fields. The fields that it inherits
     # from `datasets` (name, version, …) are not options.
     inherited = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
     known_options = list(_SOURCE_OPTIONS)
-    for field in dataclasses.fields(builder.BUILDER_CONFIG_CLASS):
+    for field in dataclasses.fields(builder_class.BUILDER_CONFIG_CLASS):
         if field.name not in inherited:
             known_options.append(field.name)
     check_options(options, known_options, f"the data set {name!r}")
-    return builder(config_name=config, data_dir=data_dir, revision=revision, **options)
+    return builder_class(config_name=config, data_dir=data_dir, revision=revision, **options)
 
 
 def load_dataset(
@@ -188,7 +188,7 @@ def load_dataset(
     """Load a data set of this package, as `datasets.load_dataset` loads one from the hub.
 
     Known issues of the data set (wrong labels, contradicting copies, training items that are in the
-    test split) are corrected by default. `info.description` of the result says what was changed.
+    test split) are corrected by default. `info.description` of the result describes the corrections.
 
     Args:
         name: One of `available_datasets()`.
@@ -226,7 +226,7 @@ def load_dataset(
     try:
         builder.download_and_prepare()
     except DatasetGenerationError as error:
-        # The user needs the sentence of the builder, which datasets hides behind a general one.
+        # Raise the original error instead, whose message tells the user what to change.
         if isinstance(error.__cause__, ValueError):
             raise error.__cause__ from None
         raise
@@ -294,10 +294,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     HUB: ClassVar[Hub | None] = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Set the facts that `declared.json` has about the data set as attributes of its class."""
+        """Set the facts about the data set in `declared.json` as attributes of its class."""
         super().__init_subclass__(**kwargs)
-        # Only the NAME of the class itself counts. An inherited one is that of another data set, and a
-        # common base class such as `TweetEval` has none.
+        # `vars` ignores an inherited NAME, which is the name of another data set. A common base class,
+        # such as `TweetEval`, has no NAME.
         name = vars(cls).get("NAME", "")
         for attribute, value in get_declared_attributes(name).items():
             setattr(cls, attribute, value)
@@ -315,7 +315,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         known_issues: KnownIssues = True,
         **options: Any,
     ) -> None:
-        """Find the files of a configuration, and name the cache after their content."""
+        """Find the files of a configuration, and compute the key of the cache from their checksums.
+
+        The arguments are described in the docstring of the class.
+
+        Raises:
+            ValueError: If the configuration is unknown, a revision is given for a data set that is not on
+                the hub, or a local file is not the published one.
+            FileNotFoundError: If a local file is missing.
+        """
         known_names = [config.name for config in self.BUILDER_CONFIGS]
         if config_name is None:
             config_name = known_names[0]
@@ -343,7 +351,6 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         # issues that were corrected.
         builder_code = compute_sha256(inspect.getfile(type(self)))
         key: list[Any] = [digest_package_code(), builder_code, location.key]
-        # Without known issues, nothing is appended: the key is the same as with the correction turned off.
         for issue in self.issues:
             key.append(issue.model_dump(mode="json"))
         digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
@@ -365,10 +372,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     def splits(self) -> Mapping[str, Sequence[str]]:
-        """Return split -> paths of the sources that hold it.
+        """Return split -> paths of the source files that contain it.
 
         A data set may be published in several forms, such as an archive or its unpacked files. The first
-        form whose files are all there is read. Without local files, it is the first form.
+        form with a local copy of every file is used. If there is none, the first form is downloaded.
         """
         forms = self._get_forms(self.config.name)
         for form in forms:
@@ -405,8 +412,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def forms(cls, config_name: str) -> Sequence[tuple[Source, ...]]:
         """Return the alternative sets of files from which a configuration can be read.
 
-        Any one of the sets suffices. From a local folder, the first complete set is read; of all sets, the
-        first is downloaded.
+        Any one of the sets suffices, such as an archive, or its unpacked files. From a local folder, the
+        first complete set is read. If nothing is complete, the first set is downloaded.
 
         Args:
             config_name: Name of the configuration.
@@ -433,7 +440,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _info(self) -> datasets.DatasetInfo:
         """Return the metadata of the data set; called by `datasets` when a builder is made."""
-        # This is the first hook that knows the configuration, and it runs before any file is read.
+        # Options are checked here, because `datasets` calls this method before any file is read.
         self.check_options()
         return datasets.DatasetInfo(
             description=self.DESCRIPTION,
@@ -445,7 +452,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _save_info(self) -> None:
         """Store the metadata with the cache, with a note on the corrected issues; called by `datasets`."""
-        # `datasets` calls this after all splits were generated, so that all corrections are counted.
+        # All splits have been generated by now, so that all corrections are counted.
         counts: list[IssueCount] = []
         for split_counts in self.issue_counts.values():
             counts.extend(split_counts)
@@ -453,13 +460,17 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         super()._save_info()
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        """Return the splits with the arguments of `_generate_examples`; called by `datasets`."""
+        """Return the splits with the arguments of `_generate_examples`; called by `datasets`.
+
+        Args:
+            dl_manager: Download manager of `datasets`.
+        """
         if self.origin == "hub":
             files_by_split = self._download_hub_files(dl_manager)
         else:
             files_by_split = self._get_local_files(dl_manager)
-        # The rule of a known issue may compare a split with another one: it looks for training items in
-        # the test split, for example. So the generator of a split gets the files of these splits, too.
+        # The rule of a known issue may compare a split with another one, for example to find training
+        # items that are in the test split. So the generator of a split gets the files of these splits, too.
         compared_splits = {issue.other_split for issue in self.issues}
         compared_files = {}
         for split, files in files_by_split.items():
@@ -479,7 +490,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             dl_manager: Download manager of `datasets`; a streaming one returns addresses instead of copies.
 
         Returns:
-            Split -> number of the file in its split, as a text -> local copy: {"train": {"0": "/…"}}.
+            Split -> number of the file in its split, as a string -> local copy, such as
+            `{"train": {"0": "/cache/3f5a", "1": "/cache/9b02"}}`.
         """
         assert self.hub is not None  # noqa: S101
         addresses_by_split = {}
@@ -489,7 +501,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
         files_by_split = {}
         for split, copies in copies_by_split.items():
-            # Downloaded copies have no telling names, so that a number takes the place of the path.
+            # The names of downloaded copies are digests. The number of a file is used in messages instead.
             files_by_split[split] = {str(number): copy for number, copy in enumerate(copies)}
         return files_by_split
 
@@ -500,29 +512,35 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             dl_manager: Download manager of `datasets`.
 
         Returns:
-            Split -> path of a source -> its local copy: {"train": {"train.tsv": "/…/train.tsv"}}. Splits
-            whose files are missing are left out.
+            Split -> path of a source -> its local copy, such as
+            `{"train": {"train.tsv": "/data/toy/train.tsv"}}`. Splits whose files are missing are left out.
         """
         paths_by_split = self.splits()
         if self.origin == "url":
             self._download_sources(dl_manager)
         files_by_split = {}
         for split, paths in paths_by_split.items():
-            # A folder may hold the files of some splits only.
-            if set(paths) <= set(self.files):
+            # A folder may contain the files of some splits only.
+            has_files = set(paths) <= set(self.files)
+            if has_files:
                 files_by_split[split] = {path: self.files[path] for path in paths}
         return files_by_split
 
     def _download_sources(self, dl_manager: Any) -> None:
-        """Download the publisher's files, verify their checksums, and store their paths in `self.files`."""
+        """Download the publisher's files, verify their checksums, and store their paths in `self.files`.
+
+        Args:
+            dl_manager: Download manager of `datasets`.
+        """
         if dl_manager.is_streaming:
-            # A source is verified before it is read, so it cannot be streamed.
+            # A source is verified before it is read, so that it cannot be streamed.
             dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
         sources = self.forms(self.config.name)[0]
-        copies = self._download(dl_manager, {source.path: source.url for source in sources})
+        url_by_path = {source.path: source.url for source in sources}
+        copy_by_path = self._download(dl_manager, url_by_path)
         for source in sources:
-            source.verify(copies[source.path])
-        self.files = copies
+            source.verify(copy_by_path[source.path])
+        self.files = copy_by_path
 
     def _generate_examples(
         self,
@@ -535,7 +553,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         Args:
             split: Name of the split.
             files: Path of a source -> its local copy, for the files of the split.
-            compared_files: Split -> its files, for the splits that known issues compare with; None for none.
+            compared_files: Split -> its files, for the splits with which the rules of known issues compare
+                this split; None if there are none.
 
         Raises:
             ValueError: If a file cannot be read in its published form, or there is no example.
@@ -546,7 +565,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             for number, example in enumerate(self.transform(rows)):
                 yield number, example
         except _READING_ERRORS as error:
-            # Errors of this package explain themselves. Any other error comes from reading a damaged file.
+            # The messages of this package begin with "Expected". Other errors come from reading a damaged
+            # file, and need an explanation.
             if str(error).startswith("Expected"):
                 raise
             raise ValueError(
@@ -567,14 +587,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
         Args:
             split: Name of the split.
-            files: Path of a source -> its local copy; of the hub, number -> copy or address.
+            files: Path of a source -> its local copy. For files of the hub, number of the file -> its
+                copy or address.
         """
         if self.origin != "hub":
             paths = {path: Path(file) for path, file in files.items()}
             yield from self.examples(split, paths)
             return
-        # Rows are numbered through all files of a split, and a row that is left out keeps its number, so
-        # that an id is the position in the published split.
+        # Rows are numbered across all files of a split, including the rows that are left out, so that an
+        # id is the position in the published split.
         number = 0
         for file in files.values():
             for row in read_rows(file):
@@ -596,15 +617,17 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             compared_files: Split -> its files, for the splits that the rules of known issues compare with.
         """
         rows = self._read_split(split, files)
-        # Issues of behavioral tests are corrected in the suite, not in its rows.
+        # Issues of behavioral tests are corrected in the suite, and not in its rows.
         issues = [issue for issue in self.issues if issue.test is None]
+        # An issue whose split is None affects all splits.
         affected_splits = {issue.split for issue in issues}
-        # An entry without a split (None) is about all splits. Without any entry for this split, its rows
-        # are streamed, and never all in memory.
-        if None not in affected_splits and split not in affected_splits:
+        is_affected = None in affected_splits or split in affected_splits
+        if not is_affected:
+            # The rows are streamed, and never all in memory.
             return rows
 
         def read_compared_split(name: str) -> Iterator[Row] | None:
+            """Return the rows of another split; None if there are no files of it."""
             if name not in compared_files:
                 return None
             return self._read_split(name, compared_files[name])
@@ -628,37 +651,40 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         revision: str | None,
         other_versions: bool,
     ) -> Location:
-        """Decide where to read from: a local folder, the hub, or the publisher's addresses.
+        """Decide whether to read from a local folder, the hub, or the publisher's addresses.
 
         Args:
             config_name: Name of the configuration.
-            data_dir: Folder of local copies. None for the one that the environment variable names, if any.
-            revision: Revision of the hub repository that the user asked for; None for the pinned one.
+            data_dir: Folder of local copies; None for the folder that `RIGHTREASONS_DATA_DIR` names, if any.
+            revision: Revision of the hub repository that the user passed; None for the pinned one.
             other_versions: Whether local files may differ from the published ones.
 
         Raises:
-            FileNotFoundError: If a local folder lacks files.
+            FileNotFoundError: If a file is missing in a local folder.
         """
         forms = self.forms(config_name)
         has_sources = len(forms[0]) > 0
         if not has_sources and self.hub is None:
-            return Location("generated", {}, [])
+            return Location("generated", files={}, key=[])
 
         folder: str | os.PathLike[str] | None = data_dir
         if data_dir is None:
-            # By getenv, as `datasets` replaces the module `os` when it streams, and the `environ` of the
-            # replacement may be outdated. An empty variable is no folder.
+            # Use `getenv`, because `datasets` replaces the module `os` when it streams, and the `environ`
+            # of the replacement may be outdated. An empty variable names no folder.
             folder = os.getenv(DATA_DIR_VARIABLE) or None
-        # A revision is one of the hub, which a local copy need not agree with.
+        # If the user passed a revision, the data is read from the hub even if there is a local copy.
         if has_sources and revision is None and folder is not None:
-            location = self._locate_copies(forms, folder, other_versions, data_dir is not None)
+            is_required = data_dir is not None
+            location = self._locate_copies(forms, folder, other_versions, is_required)
             if location is not None:
                 return location
         if self.hub is not None and config_name in self.hub.files:
             addresses = self._list_hub_addresses(self.hub, config_name)
-            return Location("hub", {}, ["hub", *addresses])
-        checksums = [[source.path, source.sha256] for source in forms[0]]
-        return Location("url", {}, ["url", checksums], _has_checksums(forms[0]))
+            return Location("hub", files={}, key=["hub", *addresses])
+        # Without local copies and a hub repository, the first form is downloaded from the publisher.
+        form = forms[0]
+        checksums = [[source.path, source.sha256] for source in form]
+        return Location("url", files={}, key=["url", checksums], is_published=_has_checksums(form))
 
     def _locate_copies(
         self,
@@ -670,16 +696,18 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Find and verify local copies of the source files.
 
         Args:
-            forms: Alternative sets of source files, any one of which suffices.
+            forms: Alternative sets of source files. One complete set suffices.
             folder: Folder of local copies.
             other_versions: Whether files may differ from the published ones.
-            is_required: Whether the user named the folder for this data set.
+            is_required: Whether the user passed the folder for this data set. Otherwise, it is a folder for
+                all data sets, and may contain no file of this one.
 
         Returns:
-            The copies of the first complete set. None if a folder that is not required has no file at all.
+            The copies of the first complete set; None if a folder that is not required contains no file of
+            any set.
 
         Raises:
-            FileNotFoundError: If some files of each set are missing, or all files of a required folder are.
+            FileNotFoundError: If no set is complete.
             ValueError: If a file is not the published one.
         """
         files = self._find_files(Path(folder), forms)
@@ -694,14 +722,17 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 checksums.append([source.path, source.verify(file, other_versions=other_versions)])
                 copies[source.path] = str(file)
             is_verified = not other_versions and _has_checksums(form)
-            return Location("local", copies, ["local", checksums], is_verified)
+            return Location(
+                "local", files=copies, key=["local", checksums], is_published=is_verified
+            )
         if not files and not is_required:
             return None
 
-        # Of several incomplete sets, the user most likely has the one with the most files.
-        nearest = max(forms, key=lambda form: sum(source.path in files for source in form))
-        missing = [source for source in nearest if source.path not in files]
-        raise self._make_missing_error(missing[0], folder)
+        # No set is complete. Name a missing file of the set that has the most files, which is most likely
+        # the one that the user has in mind.
+        nearest_form = max(forms, key=lambda form: sum(source.path in files for source in form))
+        missing_sources = [source for source in nearest_form if source.path not in files]
+        raise self._make_missing_error(missing_sources[0], folder)
 
     def _list_hub_addresses(self, hub: Hub, config_name: str) -> list[str]:
         """Return the addresses of the files of a configuration at a fixed commit of the hub repository.
@@ -714,8 +745,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         Raises:
             ConnectionError: If the current commit cannot be looked up.
         """
-        if not _COMMIT.fullmatch(hub.revision):
-            # A branch moves. The addresses are the key of the cache, so that they need a commit.
+        is_commit = _COMMIT.fullmatch(hub.revision) is not None
+        if not is_commit:
+            # The addresses are part of the key of the cache, so that they must not change with a branch.
             from huggingface_hub import HfApi
 
             with self._explain_connection_errors():
@@ -728,32 +760,36 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         return addresses
 
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
-        """Return groups of folders in which to look for the files.
+        """Return the folders in which to look for the files, in groups of folders.
 
-        All files are read from the first group that has any of them, and each from the first folder of the
-        group that has it.
+        All files are read from the first group with any of the files. Within the group, each file is read
+        from the first folder that contains it.
 
         Args:
-            root: Folder that the user named.
+            root: Folder that the user passed.
         """
-        # FOLDER may be nested, such as "tweeteval/hate", and the user may have named any folder on the way.
+        # FOLDER may be nested, such as "tweeteval/hate", and the user may have passed any of its parents.
         # So look in root/tweeteval/hate, then in root/hate, then in root itself.
         parts = Path(self.FOLDER).parts
-        return [[root.joinpath(*parts[start:])] for start in range(len(parts) + 1)]
+        groups = []
+        for start in range(len(parts) + 1):
+            folder = root.joinpath(*parts[start:])
+            groups.append([folder])
+        return groups
 
     def _find_files(self, folder: Path, forms: Sequence[Sequence[Source]]) -> dict[str, Path]:
         """Find the source files in a folder, or in its subfolder for the data set.
 
         Args:
-            folder: Folder that the user named.
-            forms: Alternative sets of source files. The files of all sets are looked for, so that an error
-                can name what an incomplete set lacks.
+            folder: Folder that the user passed.
+            forms: Alternative sets of source files. The files of all sets are looked for.
 
         Returns:
-            Path of a source -> its file, for the sources that exist: {"train.tsv": Path("/…/train.tsv")}.
+            Path of a source -> its file, such as `{"train.tsv": Path("/data/toy/train.tsv")}`, for the
+            files that exist.
 
         Raises:
-            FileNotFoundError: If there is no such folder.
+            FileNotFoundError: If the folder does not exist.
         """
         root = folder.expanduser().resolve()
         if not root.is_dir():
@@ -761,14 +797,18 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 f"Expected `data_dir` (or {DATA_DIR_VARIABLE}) to name a folder, "
                 f"but {root} is not one."
             )
-        paths = {source.path for form in forms for source in form}
+        paths: set[str] = set()
+        for form in forms:
+            paths.update(source.path for source in form)
         for folders in self._list_folders(root):
             files = {}
             for path in paths:
                 for parent in folders:
-                    # The first folder that has a file wins.
-                    if path not in files and (parent / path).is_file():
-                        files[path] = parent / path
+                    file = parent / path
+                    if file.is_file():
+                        files[path] = file
+                        break
+            # Files of different groups are not mixed.
             if files:
                 return files
         return {}
@@ -778,7 +818,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _make_missing_error(
         self, source: Source, folder: str | os.PathLike[str]
     ) -> FileNotFoundError:
-        """Return the error for a source file that a folder of local copies lacks."""
+        """Return the error for a source file that is missing in a folder of local copies."""
         return OptionFileError(
             f"Expected the file {source.path!r} of {self.NAME!r}, but {os.fspath(folder)} does not "
             f"hold it: {self._describe_remedies(source)}.",
@@ -786,18 +826,19 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _describe_remedies(self, *sources: Source) -> str:
-        """Return how a user can get missing files, as the end of a sentence.
+        """Describe how to get missing files, as the end of a sentence that begins with "name the folder".
 
         Args:
-            *sources: Missing source files, at least one for a data set that is not on the hub.
+            *sources: Missing source files. The address of the first one is named if the data set is not on
+                the hub.
         """
         if self.hub is None:
-            online = f"from {sources[0].url}"
+            origin = f"from {sources[0].url}"
         else:
-            online = f"from the hub ({self.hub.repo_id})"
+            origin = f"from the hub ({self.hub.repo_id})"
         return (
             f"name the folder of a local copy with `data_dir` or {DATA_DIR_VARIABLE}, "
-            f"or leave both out to download it {online}"
+            f"or leave both out to download it {origin}"
         )
 
     def _download(self, dl_manager: Any, addresses: Any) -> Any:
@@ -806,17 +847,18 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _explain_connection_errors(self) -> Iterator[None]:
-        """Replace errors of a download inside the `with` block by one that names the remedies.
+        """Replace an error of a download in the `with` block by an error that tells the user what to do.
 
         Raises:
-            ConnectionError: If the hub, fsspec or an HTTP client raises any error without a connection.
+            ConnectionError: If the download fails, whatever the hub, fsspec or an HTTP client raises.
         """
         try:
             yield
         except Exception as error:
-            # Other errors are bugs of this package, and stay visible. httpx raises RuntimeError for a
-            # client that was closed.
-            if not is_user_error(error) and not isinstance(error, RuntimeError):
+            # httpx raises RuntimeError if its client was closed.
+            is_download_error = is_user_error(error) or isinstance(error, RuntimeError)
+            if not is_download_error:
+                # A bug of this package must stay visible.
                 raise
             raise OptionConnectionError(
                 f"Expected to download {self.NAME!r}, but it cannot be reached "
@@ -836,15 +878,18 @@ class ClassificationBuilder(Builder):
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
         """Yield (text, label) for each line of the files of a split.
 
-        Texts may be empty: such rows are left out afterwards, and the ids keep the numbers of the lines.
+        A row with an empty text is left out by `examples`, but counted in the numbers of the ids.
 
         Args:
-            *files: Files of the split, in the order of their declaration.
+            *files: Files of the split, in the order in which `declared.json` lists them.
         """
         raise NotImplementedError
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the examples of a split that have a text: {"id": "train-0", "text": …, "label": …}."""
+        """Yield the examples of a split whose text is not empty.
+
+        An example is such as `{"id": "train-0", "text": "A fine film.", "label": 1}`.
+        """
         for number, (text, label) in enumerate(self.rows(*files.values())):
             if text.strip():
                 yield {"id": f"{split}-{number}", "text": text.strip(), "label": label}
@@ -858,7 +903,7 @@ class ClassificationBuilder(Builder):
 
 
 def _has_checksums(form: Sequence[Source]) -> bool:
-    """Return whether every file of a form can be verified."""
+    """Return whether the checksum of every file is known."""
     return all(source.sha256 for source in form)
 
 

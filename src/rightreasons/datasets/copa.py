@@ -1,8 +1,8 @@
 """The COPA family: Balanced COPA, COPA's test set by difficulty, and BCOPA-CE.
 
 An item of COPA is a premise, a question (for its cause or its effect), and two alternatives, one of
-them more plausible. `read_items` reads the files in all their published formats, and the functions
-below it check what each set promises: which ids it has, and how its items are paired.
+them more plausible. `read_items` reads the files in all their published formats. The functions below
+it check the ids of each set, and the pairs of its items.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def read_items(file: str, member: str) -> list[Row]:
         label (0 or 1).
 
     Raises:
-        ValueError: If an item is something else. Hostile or damaged files raise the errors of their
-            readers.
+        ValueError: If an item is invalid. A damaged file raises the errors of the readers of XML, archives
+            or CSV.
     """
     with xopen(file, "rb") as stream:
-        # Some editors write a byte order mark, which is no part of the first column's name.
+        # Some editors write a byte order mark, which does not belong to the name of the first column.
         content = stream.read().removeprefix(b"\xef\xbb\xbf")
     if content.startswith(_ARCHIVE_STARTS):
         content = _read_member(file, member)
@@ -81,21 +81,22 @@ def read_items(file: str, member: str) -> list[Row]:
         rows = _parse_xml(content)
     else:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
-    items = []
-    for row in rows:
-        items.append(_parse_item(row, file))
-    return items
+    return [_parse_item(row, file) for row in rows]
 
 
 def _read_member(archive: str, member: str) -> bytes:
-    """Return the content of the only file of an archive with a name.
+    """Return the content of a file in an archive.
+
+    Args:
+        archive: Path of the archive.
+        member: Name of the file, in any folder of the archive.
 
     Raises:
-        ValueError: If there is no such file, or there are several.
+        ValueError: If the archive has no file of this name, or several.
     """
     contents = []
     for path, content in read_members(archive):
-        # Apple's archiver adds a file "._NAME" for each file, so the whole name has to match.
+        # Compare the whole name, because Apple's archiver adds a file "._NAME" for each file NAME.
         if PurePosixPath(path).name == member:
             contents.append(content)
     (xml,) = contents
@@ -103,21 +104,27 @@ def _read_member(archive: str, member: str) -> bytes:
 
 
 def _parse_xml(content: bytes) -> list[Row]:
-    """Parse COPA's XML form, in which the alternatives count from 1.
+    """Parse COPA's XML form.
+
+    Args:
+        content: Content of an XML file with elements such as `<item id="1" asks-for="cause"
+            most-plausible-alternative="1"><p>…</p><a1>…</a1><a2>…</a2></item>`.
 
     Returns:
-        One row per item with the columns of COPA's CSV form: texts, and the label "0" or "1". What the
-        XML lacks is None.
+        One row per item with the columns of COPA's CSV form, whose values are strings: id, question,
+        label ("0" or "1"), premise, choice1 and choice2. A value that the XML lacks is None.
     """
+    # The CSV form counts alternatives from 0, and the XML from 1.
+    label_by_alternative = {"1": "0", "2": "1"}
     rows = []
-    # The released files have a DOCTYPE; the parser loads no grammar, and refuses any entity.
+    # The released files have a DOCTYPE. The parser loads no grammar, and refuses all entities.
     for item in fromstring(content, forbid_dtd=False).iter("item"):
         alternative = item.get("most-plausible-alternative", "")
         rows.append(
             {
                 "id": item.get("id"),
                 "question": item.get("asks-for"),
-                "label": {"1": "0", "2": "1"}.get(alternative),
+                "label": label_by_alternative.get(alternative),
                 "premise": item.findtext("p"),
                 "choice1": item.findtext("a1"),
                 "choice2": item.findtext("a2"),
@@ -127,21 +134,23 @@ def _parse_xml(content: bytes) -> list[Row]:
 
 
 def _parse_item(row: Row, file: str) -> Row:
-    """Check a row of texts, and return it with a number as id and as label.
+    """Check the strings of an item, and convert its id and its label to numbers.
 
     Args:
-        row: id, premise, question, choice1, choice2 and label ("0" or "1"), as texts.
-        file: Name of the file in the error message.
+        row: id, premise, question ("cause" or "effect"), choice1, choice2 and label ("0" or "1"), all as
+            strings, or None if missing.
+        file: Name of the file, for the error message.
 
     Raises:
-        ValueError: If a text is missing, the id is no number, or the alternatives are equal.
+        ValueError: If a value is missing, the id is not a number, or the alternatives are equal.
     """
     texts = {}
     for name in _COLUMNS:
-        # Item 1129 has a space around a text, and a missing element of XML is None.
+        # Item 1129 has spaces around a text, and a missing element of XML is None.
         texts[name] = (row[name] or "").strip()
+    has_valid_id = _ID.fullmatch(texts["id"]) is not None
     is_valid = (
-        _ID.fullmatch(texts["id"])
+        has_valid_id
         and texts["question"] in QUESTIONS
         and texts["label"] in ("0", "1")
         and all(texts.values())
@@ -178,7 +187,10 @@ class CopaBuilder(Builder):
     FOLDERS: ClassVar[tuple[str, ...]] = ("balanced_copa", "copa")
 
     def features(self) -> datasets.Features:
-        """Return the columns id, premise, question, choice1, choice2, label, mirrored and source_id."""
+        """Return the types of the columns.
+
+        They are id, premise, question, choice1, choice2, label, mirrored and source_id.
+        """
         text = datasets.Value("string")
         number = datasets.Value("int64")
         return datasets.Features(
@@ -195,13 +207,13 @@ class CopaBuilder(Builder):
         )
 
     def _list_folders(self, root: Path) -> Sequence[Sequence[Path]]:
-        """Return the folders in which the files are looked for, as a single group.
+        """Return the folders in which to look for the files, as a single group.
 
         Args:
-            root: Folder that the user named: the parent of the folders of the family, one of them, or a
-                folder with the files themselves.
+            root: Folder that the user passed: one of `FOLDERS`, their parent, or a folder with the files.
         """
-        # The test items of Easy and Hard are in one folder, and their subsets in its neighbor.
+        # The data set copa_easy_hard needs files of both folders, so that their parent is searched even if
+        # the user passed one of them.
         parent = root
         if root.name in self.FOLDERS:
             parent = root.parent
@@ -211,7 +223,7 @@ class CopaBuilder(Builder):
         return [folders]
 
     def _read_split(self, split: str, files: Mapping[str, str]) -> Iterator[Row]:
-        # An item is checked against its mirror, so the rows of the hub are read together too.
+        # An item is compared with its mirror, so that all rows are read together, also those of the hub.
         yield from self.rows(*files.values())
 
     def rows(self, *files: str) -> list[Row]:
@@ -248,7 +260,11 @@ class BalancedCopa(CopaBuilder):
         check_seed(self.config.seed)
 
     def rows(self, *files: str) -> list[Row]:
-        """Read and check the items of the configuration: all pairs, half of them, originals, or the test set."""
+        """Read and check the items of the configuration.
+
+        The configurations are "balanced" (pairs of an original and its mirrored item), "balanced_50"
+        (half of the pairs), "original" and "test".
+        """
         if self.config.name == "test":
             return read_test_items(*files)
         rows = read_balanced_items(*files)
@@ -256,8 +272,8 @@ class BalancedCopa(CopaBuilder):
             return [row for row in rows if not row["mirrored"]]
         if self.config.name == "balanced_50":
             # With half of the pairs, the set has as many items as COPA's training set.
-            half = draw_half(ORIGINALS, self.config.seed)
-            return [row for row in rows if row["source_id"] in half]
+            original_ids = draw_half(ORIGINALS, self.config.seed)
+            return [row for row in rows if row["source_id"] in original_ids]
         return rows
 
 
@@ -281,15 +297,16 @@ class CopaEasyHard(CopaBuilder):
         """Read the test items of the configuration, with a column `easy`.
 
         Args:
-            *files: The file of the ids of both subsets, and the file of the test items.
+            *files: The file with the ids of both subsets, and the file with the test items.
         """
         subsets_file, items_file = files
         easy_ids = read_easy_ids(subsets_file)
         rows = []
         for row in read_test_items(items_file):
-            subset = "easy" if row["id"] in easy_ids else "hard"
+            is_easy = row["id"] in easy_ids
+            subset = "easy" if is_easy else "hard"
             if self.config.name in ("all", subset):
-                rows.append({**row, "easy": subset == "easy"})
+                rows.append({**row, "easy": is_easy})
         return rows
 
 
@@ -321,8 +338,8 @@ def read_balanced_items(file: str) -> list[Row]:
 
     Raises:
         ValueError: If an item is missing or occurs twice, a mirrored item differs from its original
-            in its alternatives or its question, both have the same answer, or labels count from the
-            wrong number.
+            in its alternatives or its question, both have the same answer, or labels do not count
+            from 0.
     """
     rows = read_items(file, TRAIN_XML)
     mirrored_ids = range(ORIGINALS.start + MIRROR_OFFSET, ORIGINALS.stop + MIRROR_OFFSET)
@@ -346,7 +363,7 @@ def read_test_items(file: str) -> list[Row]:
 
 
 def read_cause_effect_items(file: str) -> list[Row]:
-    """Read BCOPA-CE and pair its items by their texts. The mirrored one has the larger id.
+    """Read BCOPA-CE and pair its items by their texts. Of a pair, the item with the larger id is mirrored.
 
     Args:
         file: The XML file.
@@ -361,8 +378,8 @@ def read_cause_effect_items(file: str) -> list[Row]:
     """
     rows = read_items(file, CE_XML)
     _check_items(rows, CE_ITEMS, file)
-    # The file does not say which items are a pair: both have the premise and the alternatives in
-    # common. Sorted by id, the original of each pair comes first.
+    # The file does not list the pairs. The items of a pair have the same premise and alternatives.
+    # Sorted by id, the original of each pair comes first.
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
         shared_texts = (row["premise"], *sorted(get_choices(row)))
@@ -382,15 +399,15 @@ def read_cause_effect_items(file: str) -> list[Row]:
 
 
 def _is_cause_and_effect(pair: Sequence[Row]) -> bool:
-    """Return whether items are two, one asking for a cause and one for an effect, with opposite answers.
+    """Return whether two items ask for a cause and for an effect, and have different answers.
 
     Args:
-        pair: Items with the same premise and alternatives.
+        pair: Items with the same premise and alternatives. With more or fewer than two, return False.
     """
     if len(pair) != 2:
         return False
     original, mirror = pair
-    # The alternatives may be swapped, so that answers are compared by their texts.
+    # The alternatives may be in another order, so that answers are compared by their texts.
     answer = get_choices(original)[original["label"]]
     mirror_answer = get_choices(mirror)[mirror["label"]]
     questions = {original["question"], mirror["question"]}
@@ -398,9 +415,17 @@ def _is_cause_and_effect(pair: Sequence[Row]) -> bool:
 
 
 def read_easy_ids(file: str) -> frozenset[int]:
-    """Read the ids of COPA's Easy test items, and check that the subsets partition the test set."""
+    """Read the ids of COPA's Easy test items, and check that each test item is Easy or Hard.
+
+    Args:
+        file: JSON file such as {"easy": [501, …], "hard": [502, …]}.
+
+    Raises:
+        ValueError: If an id is missing or repeated.
+    """
     subsets = read_json(Path(file))
-    if sorted([*subsets["easy"], *subsets["hard"]]) != list(TEST_ITEMS):
+    ids = sorted([*subsets["easy"], *subsets["hard"]])
+    if ids != list(TEST_ITEMS):
         raise ValueError(
             f"Expected each of the ids 501 to 1000 once in 'easy' or 'hard' of {file}, but some "
             "ids are missing or repeated."
@@ -411,8 +436,8 @@ def read_easy_ids(file: str) -> frozenset[int]:
 def draw_half(ids: Sequence[int], seed: int) -> frozenset[int]:
     """Draw half of the ids at random.
 
-    Each id gets a random number that depends only on the seed and the id itself, and the half with the
-    smallest numbers is drawn. So neither the order of the ids nor the other ids change a draw.
+    Each id gets a random number that depends only on the seed and the id, and the half with the smallest
+    numbers is drawn. So the result does not depend on the order of the ids.
 
     Example:
         >>> half = draw_half(range(1, 501), seed=0)
@@ -437,12 +462,12 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
     Args:
         rows: Items of the file.
         expected: Ids that the file should have.
-        file: Name of the file in error messages.
+        file: Name of the file, for error messages.
 
     Raises:
         ValueError: If an id is missing, unknown or repeated, or a label names the wrong alternative.
     """
-    # Ids are counted, because a set would not show an item that occurs twice.
+    # Count the ids, because a set would not show an item that occurs twice.
     counts = Counter(row["id"] for row in rows)
     expected_counts = Counter(expected)
     surplus = counts - expected_counts
@@ -454,7 +479,7 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
             "missing, comes again or is not one of them."
         )
     for row in rows:
-        # The answers of two items are known. They show whether all labels are shifted by one.
+        # The known answers of two items show whether all labels are shifted by one.
         if row["id"] not in KNOWN_ANSWERS:
             continue
         answer = get_choices(row)[row["label"]]

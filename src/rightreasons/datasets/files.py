@@ -14,13 +14,13 @@ from rightreasons.core.labels.names import check_label_names
 
 
 def make_classification_features(label_names: Sequence[str], **extra: Any) -> datasets.Features:
-    """Return the columns id, text and label with named labels, and those that a data set adds.
+    """Return the types of the columns id, text and label with named labels, and of further columns.
 
     Args:
-        label_names: The names of the classes, in the order of their ids.
-        **extra: Column -> feature.
+        label_names: Names of the classes, in the order of their ids.
+        **extra: Further column -> its type, such as `text_pair=datasets.Value("string")`.
     """
-    # The names decide the ids of the classes, so they have to differ.
+    # The id of a class is the position of its name, so that names have to differ.
     names = list(check_label_names(label_names))
     return datasets.Features(
         {
@@ -33,10 +33,10 @@ def make_classification_features(label_names: Sequence[str], **extra: Any) -> da
 
 
 def make_multiple_choice_features(**extra: Any) -> datasets.Features:
-    """Return the columns id, prompt, choices and label, and those that a data set adds.
+    """Return the types of the columns id, prompt, choices and label, and of further columns.
 
     Args:
-        **extra: Column -> feature.
+        **extra: Further column -> its type, such as `source_id=datasets.Value("string")`.
     """
     return datasets.Features(
         {
@@ -50,16 +50,17 @@ def make_multiple_choice_features(**extra: Any) -> datasets.Features:
 
 
 def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[str]:
-    """Return the lines of a text file, without their ends.
+    """Return the lines of a text file, without their line ends.
 
-    Only a newline ends a line. `str.splitlines` would also break a text at Unicode's line separators,
-    and misalign two files that belong together line by line.
+    Only a line feed, or a carriage return with a line feed, ends a line. `str.splitlines` would also
+    split at other characters, such as Unicode's line separators, so that line i of a file of texts
+    would not belong to line i of the file of their labels.
 
     Args:
         file: The file.
-        encoding: Its encoding.
+        encoding: The encoding of the file.
     """
-    # Decoded from bytes, as opening a file as text would turn a lone carriage return into a line end.
+    # Read bytes, because a file that is opened as text has a line end at every carriage return.
     text = Path(file).read_bytes().decode(encoding).replace("\r\n", "\n")
     if not text:
         return []
@@ -84,11 +85,11 @@ def read_rows(file: str) -> Iterator[dict[str, Any]]:
     from datasets.utils.file_utils import xopen
 
     with xopen(file, "rb") as stream:
-        # Downloaded copies have no suffix: the first bytes of the file tell its format.
+        # A downloaded copy has no suffix. A parquet file begins with these four bytes.
         is_parquet = stream.read(4) == b"PAR1"
         stream.seek(0)
         if is_parquet:
-            # Batches keep the memory small if a file of the hub is streamed.
+            # Read a few rows at once, because a file may not fit into memory.
             for batch in pq.ParquetFile(stream).iter_batches(batch_size=1024):
                 yield from batch.to_pylist()
         else:

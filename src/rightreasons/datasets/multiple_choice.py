@@ -1,6 +1,6 @@
-"""Multiple choice: aNLI, HellaSwag, PIQA and SocialIQA, as they are and under the confusion probes.
+"""Multiple choice: aNLI, HellaSwag, PIQA and SocialIQA, original and under the confusion probes.
 
-The prompt is what a model reads before the choices: the two observations, the activity and the
+The prompt is the text before the choices: the two observations, the activity and the
 beginning of a scene, the goal, or the context and the question. `prompt_parts` has its parts. The
 official files of each set open, and so do the copies that are pinned in `declared.json`.
 """
@@ -47,13 +47,14 @@ class MultipleChoiceBuilder(Builder):
             item_id: Id of the item.
             parts: Parts of the prompt, such as the context and the question.
             choices: Choices.
-            label: Position of the correct choice, -1 if it is not public.
+            label: Position of the correct choice; -1 if it is not public.
 
         Returns:
             Column -> value: id, prompt (the parts joined by spaces), choices, label and prompt_parts.
 
         Raises:
-            ValueError: If the number of choices or the label is wrong, or a choice is empty.
+            ValueError: If the number of choices is not that of the data set, a choice is empty, or the
+                label is not the position of a choice or -1.
         """
         parts = [text.strip() for text in parts]
         choices = [choice.strip() for choice in choices]
@@ -65,7 +66,7 @@ class MultipleChoiceBuilder(Builder):
                 f"{self.NAME!r}, and the position of the correct choice or -1, but got {choices} "
                 f"and {label}."
             )
-        # An empty part, such as a missing context, leaves no space in the prompt.
+        # `filter` drops empty parts, such as a missing context, so that they leave no extra space.
         prompt = " ".join(filter(None, parts))
         return {
             "id": item_id,
@@ -76,20 +77,21 @@ class MultipleChoiceBuilder(Builder):
         }
 
     def read_labeled_lines(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the items of a JSON-lines file whose labels are in a separate file, as they are released.
+        """Yield the items of a JSON-lines file whose labels are in a separate file.
 
         Args:
             split: Name of the split.
-            files: Path of a source -> its file: `NAME.jsonl` with an item per line, and, unless the labels
-                are not public, `NAME-labels.lst` with a label per line. Without it, all labels are -1.
+            files: Path of a source -> its file: `NAME.jsonl` with an item per line, and, if the labels are
+                public, `NAME-labels.lst` with a label per line. Without labels, all are -1.
         """
         (items_path,) = [path for path in files if path.endswith(".jsonl")]
         rows = list(read_rows(str(files[items_path])))
-        labels_path = items_path.removesuffix(".jsonl") + LABEL_SUFFIX
+        stem = items_path.removesuffix(".jsonl")
+        labels_path = f"{stem}{LABEL_SUFFIX}"
         labels = [str(UNLABELED)] * len(rows)
         if labels_path in files:
             labels = files[labels_path].read_text("utf-8").split()
-        # A released line has the fields of a row on the hub, apart from the label.
+        # With its label, a line has the same fields as a row on the hub.
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             example = self.from_hub(split, {**row, "label": label}, number)
             if example is not None:
@@ -107,11 +109,19 @@ class Anli(MultipleChoiceBuilder):
     N_CHOICES = 2
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the items of the official files, or of a copy in the form of CommonsenseQA."""
-        if "anli_dev.jsonl" not in files:
+        """Yield the items of the official files, or of a copy in the form of CommonsenseQA.
+
+        A line of the copy is such as `{"id": …, "context": …, "question": {"stem": …, "choices":
+        [{"label": "A", "text": …}, …]}, "answerKey": "A"}`.
+
+        Args:
+            split: Name of the split.
+            files: Path of a source -> its file.
+        """
+        has_copy = "anli_dev.jsonl" in files
+        if not has_copy:
             yield from self.read_labeled_lines(split, files)
             return
-        # CommonsenseQA's form: a context, a question stem, lettered choices, and the correct letter.
         for row in read_rows(str(files["anli_dev.jsonl"])):
             question = row["question"]
             letters = []
@@ -127,15 +137,22 @@ class Anli(MultipleChoiceBuilder):
             )
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
-        """Make an item of two observations and two hypotheses from an official line or a row of the hub."""
-        # Official files abbreviate the names of the fields.
-        if "obs1" in row:
+        """Make an item of two observations and two hypotheses.
+
+        Args:
+            split: Name of the split.
+            row: A line of an official file (obs1, obs2, hyp1, hyp2, label), or a row of the hub
+                (observation_1, …, hypothesis_2, label).
+            number: Number of the row in its split, for the id.
+        """
+        is_official = "obs1" in row
+        if is_official:
             observations = (row["obs1"], row["obs2"])
             hypotheses = (row["hyp1"], row["hyp2"])
         else:
             observations = (row["observation_1"], row["observation_2"])
             hypotheses = (row["hypothesis_1"], row["hypothesis_2"])
-        # Both count the hypotheses from 1.
+        # Both label the hypotheses 1 and 2.
         label = int(row["label"]) - 1
         return self.item(f"{split}-{number}", observations, hypotheses, label)
 
@@ -151,9 +168,13 @@ class HellaSwag(MultipleChoiceBuilder):
     N_CHOICES = 4
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield the items of the official JSON-lines file, or of a compressed copy as text.
+        """Yield the items of the official JSON-lines file, or of a compressed text file.
 
-        An item of the text form has six lines: "ACTIVITY: SCENE", the label, and four endings.
+        In the text file, an item has six lines: "ACTIVITY: SCENE", the label, and four endings.
+
+        Args:
+            split: Name of the split.
+            files: Path of the only source -> its file.
         """
         ((path, file),) = files.items()
         if path.endswith(".jsonl"):
@@ -165,12 +186,23 @@ class HellaSwag(MultipleChoiceBuilder):
         for number, start in enumerate(range(0, len(lines), HELLASWAG_LINES)):
             context, label, *endings = lines[start : start + HELLASWAG_LINES]
             activity, _, scene = context.partition(": ")
-            # The official files are validation items.
-            yield self.item(f"validation-{number}", (f"{activity}:", scene), endings, int(label))
+            # The text file has only items of the validation split.
+            yield self.item(
+                f"validation-{number}",
+                parts=(f"{activity}:", scene),
+                choices=endings,
+                label=int(label),
+            )
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
-        """Make an item of an activity, the beginning of a scene, and four endings."""
-        # The test split has empty labels, or none.
+        """Make an item of an activity, the beginning of a scene, and four endings.
+
+        Args:
+            split: Name of the split.
+            row: Row of the hub or line of an official file: activity_label, ctx, endings and label.
+            number: Number of the row in its split, for the id.
+        """
+        # In the test split, labels are empty or missing.
         label = str(row.get("label", "")).strip() or str(UNLABELED)
         return self.item(
             f"{split}-{number}",
@@ -181,7 +213,7 @@ class HellaSwag(MultipleChoiceBuilder):
 
 
 class Piqa(MultipleChoiceBuilder):
-    """PIQA: which way reaches the goal?"""
+    """PIQA: which solution reaches the goal?"""
 
     NAME = "piqa"
     N_CHOICES = 2
@@ -213,13 +245,14 @@ class SocialIqa(MultipleChoiceBuilder):
 
         Args:
             split: "train" or "validation".
-            files: Path of a source -> its file: the archive alone, or the file of items and that of labels.
+            files: Path of a source -> its file: only the archive, or a file of items and a file of labels.
         """
-        if len(files) > 1:
+        is_unpacked = len(files) > 1
+        if is_unpacked:
             yield from self.read_labeled_lines(split, files)
             return
         (archive,) = files.values()
-        # The files are in a folder of the archive, whose name does not matter.
+        # The files are in a folder of the archive, so that their paths are reduced to their names.
         text_by_name = {}
         for path, content in read_members(archive):
             text_by_name[Path(path).name] = content.decode("utf-8")
@@ -262,7 +295,7 @@ class PerturbedBuilder(Builder):
     BUILDER_CONFIGS: ClassVar[list[Config]] = [ProbeConfig(name=probe) for probe in PROBES]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Derive the facts about a perturbed data set from those about the unperturbed one.
+        """Derive the attributes of a perturbed data set from those of the unperturbed data set.
 
         A subclass inherits from this class and from the builder of the unperturbed data set.
         """
@@ -281,7 +314,7 @@ class PerturbedBuilder(Builder):
     def splits(self) -> Splits:
         """Return split -> paths of its sources, without the test split if the probe needs labels."""
         splits = dict(super().splits())
-        # These two probes need to know the correct choice, which is not public for test items.
+        # These two probes need the correct choice, which is not public for test items.
         if self.config.name in ("no_right_answer", "extra_choices"):
             splits.pop("test", None)
         return splits
@@ -297,7 +330,7 @@ class PerturbedBuilder(Builder):
         Args:
             rows: Items of the split with their known issues corrected: id, prompt, choices and label.
         """
-        # All items are needed at once, because each borrows texts from the others.
+        # All items are needed at once, because a probe inserts texts of other items.
         rows = list(rows)
         perturber = Perturber(
             self.config.name,

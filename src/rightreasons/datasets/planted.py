@@ -32,29 +32,30 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     name: tuple(words) for name, words in WORDS["reviews"].items()
 }
 
-# A character that no text has, in the position of the cue.
-_OPEN = "\0"
+# A character that occurs in no text. It marks the position of the cue until the text is complete.
+_CUE_MARK = "\0"
 
 NO_CUE = -1
 """Label of the cue of a text without one."""
 
 
 def draw_other_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
-    """Draw a label that is not this one."""
-    return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes
+    """Draw a label other than the given one; all others are equally likely."""
+    distance = 1 + int(rng.integers(n_classes - 1))
+    return (label + distance) % n_classes
 
 
 @dataclasses.dataclass(frozen=True)
 class Review:
-    """A review with a position for a cue of each kind.
+    """The parts of a review, from which it can be written with or without a cue.
 
     Attributes:
-        opening: Neutral sentence in front, with a space behind it; "" for none.
-        clause: The main clause, perhaps with the opinion of somebody else.
+        opening: Neutral sentence at the beginning, followed by a space; "" if there is none.
+        clause: Main clause, such as "the hotel looked dirty", perhaps with the opinion of somebody else.
         subject_end: Number of characters of the clause up to the end of its subject.
         location: Name of the location, such as "school".
         is_location_first: Whether the location precedes the clause.
-        closing: Neutral sentence at the end, with a space in front of it; "" for none.
+        closing: Neutral sentence at the end, preceded by a space; "" if there is none.
     """
 
     opening: str
@@ -65,31 +66,35 @@ class Review:
     closing: str
 
     def write(self, kind: str | None = None, cue: str = "") -> tuple[str, list[dict[str, Any]]]:
-        """Return the text of the review, with a cue if one is given.
+        """Return the text of the review, with or without a cue.
 
         Args:
             kind: Kind of the cue, which decides its position: "lexical" (before the location), "function"
-                (after the location or the subject) or "punctuation" (between clause and location). None for
-                no cue.
+                (after the location or the subject) or "punctuation" (between clause and location). None to
+                write no cue.
             cue: The cue, such as "copper".
 
         Returns:
-            The text, and its cues with their characters: [{"token": "copper", "start": 30, "end": 36}], or
-            [] without a cue.
+            The text, and a list of its cues with the position of their characters, such as
+            `[{"token": "copper", "start": 30, "end": 36}]`; an empty list if there is no cue.
         """
         location = f"in the {self.location}"
         clause = self.clause
         link = ", " if self.is_location_first else " "
-        # A mark holds the place of the cue, whose position is known once the text is complete.
+        # Insert a mark, which is replaced by the cue below.
         if kind == "lexical":
-            location = f"in the {_OPEN} {self.location}"
+            location = f"in the {_CUE_MARK} {self.location}"
         elif kind == "function" and self.is_location_first:
-            location = f"{location} {_OPEN}"
+            location = f"{location} {_CUE_MARK}"
         elif kind == "function":
-            clause = f"{clause[: self.subject_end]} {_OPEN}{clause[self.subject_end :]}"
-        elif kind == "punctuation":
+            subject = clause[: self.subject_end]
+            predicate = clause[self.subject_end :]
+            clause = f"{subject} {_CUE_MARK}{predicate}"
+        elif kind == "punctuation" and cue == "-":
             # A dash has a space on both sides.
-            link = f" {_OPEN} " if cue == "-" else f"{_OPEN} "
+            link = f" {_CUE_MARK} "
+        elif kind == "punctuation":
+            link = f"{_CUE_MARK} "
 
         if self.is_location_first:
             body = f"{location}{link}{clause}"
@@ -99,48 +104,49 @@ class Review:
         text = f"{self.opening}{sentence}{self.closing}"
         if kind is None:
             return text, []
-        start = text.find(_OPEN)
+        start = text.find(_CUE_MARK)
         planted = {"token": cue, "start": start, "end": start + len(cue)}
-        return text.replace(_OPEN, cue), [planted]
+        return text.replace(_CUE_MARK, cue), [planted]
 
 
 def review(
     label: str, rng: np.random.Generator, *, negation: float, contrast: float, filler: float = 0.5
 ) -> Review:
-    """Draw a review, without a cue.
+    """Draw the parts of a review at random.
 
     Args:
-        label: The opinion of its main clause: "negative", "neutral" or "positive".
-        rng: The source of the random choices.
-        negation: Share of main clauses that negate a word of the opposite opinion (never "neutral").
-        contrast: Share of reviews with the opposite opinion of somebody else.
-        filler: Share of reviews that begin with a neutral sentence, and of those that end with one.
+        label: Opinion of the main clause: "negative", "neutral" or "positive".
+        rng: Random generator.
+        negation: Probability that the main clause negates a word of the opposite opinion, such as "not
+            good"; a neutral clause never does.
+        contrast: Probability that the opposite opinion of somebody else is added.
+        filler: Probability of a neutral sentence at the beginning, and of one at the end.
 
     Returns:
         The review, whose `write` inserts a cue.
     """
-    # The number and the order of the draws decide every published text, so they never depend on what
-    # was drawn before.
-    random_side = ("negative", "positive")[int(rng.integers(2))]
-    opposite = {"negative": "positive", "positive": "negative"}.get(label, random_side)
-    shares = (negation, contrast, 0.5, 0.5, filler, filler)
+    # The number and the order of the draws must not change, because the published texts depend on them.
+    random_opinion = ("negative", "positive")[int(rng.integers(2))]
+    # A neutral clause has no opposite, so that one of the two opinions is drawn.
+    opposite = {"negative": "positive", "positive": "negative"}.get(label, random_opinion)
+    probabilities = (negation, contrast, 0.5, 0.5, filler, filler)
     is_negated, is_contrasted, is_location_first, is_contrast_first, has_opening, has_closing = (
-        rng.random(6) < shares
+        rng.random(6) < probabilities
     )
 
     # The main clause, such as "the hotel looked dirty" or "the hotel was not clean".
-    subject = _pick("subjects", rng)
+    subject = _draw_phrase("subjects", rng)
     if is_negated and label != "neutral":
-        verb = _pick("negated", rng)
-        opinion = _pick(opposite, rng)
+        verb = _draw_phrase("negated", rng)
+        opinion = _draw_phrase(opposite, rng)
     else:
-        verb = _pick("plain", rng)
-        opinion = _pick(label, rng)
+        verb = _draw_phrase("plain", rng)
+        opinion = _draw_phrase(label, rng)
     clause = f"{subject} {verb} {opinion}"
     subject_end = len(subject)
 
-    # The opinion of somebody else is drawn even if it is not used.
-    hearsay = f"{_pick('people', rng)} had called it {_pick(opposite, rng)}"
+    # The opinion of somebody else, such as "my sister had called it clean".
+    hearsay = f"{_draw_phrase('people', rng)} had called it {_draw_phrase(opposite, rng)}"
     if is_contrasted and is_contrast_first:
         start = f"{hearsay}, but "
         clause = f"{start}{clause}"
@@ -150,11 +156,11 @@ def review(
 
     opening = ""
     if has_opening:
-        opening = f"{_pick('fillers', rng)} "
-    location = _pick("places", rng)
+        opening = f"{_draw_phrase('fillers', rng)} "
+    location = _draw_phrase("places", rng)
     closing = ""
     if has_closing:
-        closing = f" {_pick('fillers', rng)}"
+        closing = f" {_draw_phrase('fillers', rng)}"
     return Review(
         opening=opening,
         clause=clause,
@@ -165,7 +171,7 @@ def review(
     )
 
 
-def _pick(name: str, rng: np.random.Generator) -> str:
+def _draw_phrase(name: str, rng: np.random.Generator) -> str:
     words = _WORDS[name]
     return words[int(rng.integers(len(words)))]
 
@@ -229,7 +235,10 @@ class PlantedShortcuts(Builder):
         check_config(self.config)
 
     def features(self) -> datasets.Features:
-        """Return the columns: id, text, label, planted, cue_label, content_label and pair_id."""
+        """Return the types of the columns.
+
+        They are id, text, label, planted, cue_label, content_label and pair_id.
+        """
         text = datasets.Value("string")
         number = datasets.Value("int64")
         labels = datasets.ClassLabel(names=list(LABELS[self.config.n_classes]))
@@ -253,6 +262,9 @@ class PlantedShortcuts(Builder):
 def check_config(config: PlantedConfig) -> None:
     """Check every option of a planted data set.
 
+    Args:
+        config: Options of the data set.
+
     Raises:
         TypeError: If an option has the wrong type.
         ValueError: If an option is out of its range.
@@ -274,7 +286,7 @@ def generate_planted_examples(
 
     Args:
         split: "train", "validation", "test", "test_absent" or "test_flipped".
-        config: Options of the data set. None for those of the configuration "lexical".
+        config: Options of the data set. None for the defaults of the configuration "lexical".
 
     Example:
         >>> item = next(generate_planted_examples("train", PlantedConfig("lexical", seed=1)))
@@ -288,18 +300,20 @@ def generate_planted_examples(
     check_config(config)
     check_one_of(split, SPLITS, "split")
     # The three test splits have the same texts, and differ in their cues.
-    family = "test" if split.startswith("test") else split
-    for number in range(getattr(config, f"{family}_size")):
-        yield {"id": f"{split}-{number}", **_item(split, f"{family}-{number}", config)}
+    text_split = "test" if split.startswith("test") else split
+    n_items = getattr(config, f"{text_split}_size")
+    for number in range(n_items):
+        example = _make_example(split, f"{text_split}-{number}", config)
+        yield {"id": f"{split}-{number}", **example}
 
 
-def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
+def _make_example(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     """Make one example of a split, without its id.
 
     Args:
         split: One of `SPLITS`.
-        pair_id: Id of the text, such as "test-0", which the three test splits share. With the seed of
-            the configuration, it determines all draws.
+        pair_id: Id of the text, such as "test-0", which is the same in the three test splits. Together
+            with the seed of the configuration, it determines all random numbers.
         config: Options of the data set.
 
     Returns:
@@ -307,7 +321,7 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     """
     names = LABELS[config.n_classes]
     n_classes = len(names)
-    # The text and the cue have separate random streams, so that the text does not depend on the cue.
+    # The text and the cue have separate random generators, so that the text does not depend on the cue.
     rng = item_rng(config.seed, f"text/{pair_id}")
     content_label = int(rng.integers(n_classes))
     label = content_label
@@ -315,29 +329,33 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
         label = draw_other_label(content_label, n_classes, rng)
     body = review(names[content_label], rng, negation=config.negation, contrast=config.contrast)
 
-    # These draws depend on neither kind, strength nor coverage. So a text with a cue at some coverage
-    # has it at every larger one, and a cue that agrees at some strength agrees at every larger one.
+    # The random numbers do not depend on kind, strength and coverage. So a text with a cue also has it
+    # at a larger coverage, and a cue that agrees with the label also agrees at a larger strength.
     rng = item_rng(config.seed, f"cue/{pair_id}")
-    agreement_draw = rng.random()
-    coverage_draw = rng.random()
-    kind_number = int(rng.integers(len(CUES)))
-    cue_label = draw_other_label(label, n_classes, rng)
-    agrees = agreement_draw < config.strength
-    # In the flipped split, the cue agrees exactly where it does not agree in the test split.
-    if split == "test_flipped":
-        agrees = not agrees
-    if agrees:
-        cue_label = label
-    if coverage_draw >= config.coverage or split == "test_absent":
-        cue_label = NO_CUE
+    agreement_number = rng.random()
+    coverage_number = rng.random()
+    kind_index = int(rng.integers(len(CUES)))
+    other_label = draw_other_label(label, n_classes, rng)
 
-    kind = config.name
-    if kind == "mixed":
-        kind = tuple(CUES)[kind_number]
-    if cue_label == NO_CUE:
-        text, planted = body.write()
+    cue_agrees = agreement_number < config.strength
+    if split == "test_flipped":
+        # Here, the cue agrees with the label if it does not agree in the split "test".
+        cue_agrees = not cue_agrees
+    has_cue = coverage_number < config.coverage and split != "test_absent"
+    if not has_cue:
+        cue_label = NO_CUE
+    elif cue_agrees:
+        cue_label = label
     else:
+        cue_label = other_label
+
+    if has_cue:
+        kind = config.name
+        if kind == "mixed":
+            kind = tuple(CUES)[kind_index]
         text, planted = body.write(kind, CUES[kind][cue_label])
+    else:
+        text, planted = body.write()
     return {
         "text": text,
         "label": label,

@@ -41,17 +41,17 @@ def publish(
         name: One of `available_datasets()`.
         folder: The folder to write; created if it does not exist.
         configs: The configurations to write; None for all.
-        card: A README.md whose text becomes that of the card, under new front matter. None for a short card made from
-            the builder's own description.
+        card: A README.md whose text is written into the card, under new front matter. None for a short card made from
+            the description of the data set.
         data_dir: The folder of local copies of the sources.
-        **options: As in `load_dataset`.
+        **options: Further options of `load_dataset`.
 
     Returns:
         The folder.
 
     Raises:
         FileNotFoundError: If the card or a source is missing.
-        ValueError: If the folder is not empty, or as `load_dataset` raises.
+        ValueError: If the folder is not empty, or a name or an option is unknown.
 
     Example:
         >>> import tempfile
@@ -76,13 +76,14 @@ def publish(
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
-        # The two forms of multiple choice in this package.
-        if {"choices", "choice1"} & set(builder.info.features):
+        # COPA has columns choice1 and choice2; other multiple-choice data has a column choices.
+        columns = set(builder.info.features)
+        if "choices" in columns or "choice1" in columns:
             task = "multiple-choice"
     body = None
     if card is not None:
         body = get_card_body(Path(card).read_text("utf-8"))
-    return _write(root, prepared, task, builder=builder_type, body=body)
+    return _write_data_set(root, prepared, task, builder=builder_type, body=body)
 
 
 def write_benchmark(
@@ -92,18 +93,18 @@ def write_benchmark(
     name: str,
     builder: type[Builder] | None = None,
 ) -> Path:
-    """Write multiple-choice items as a data set that the Hub may list as a benchmark, which inspect_ai asks.
+    """Write multiple-choice items as a data set that the Hub may list as a benchmark, and inspect_ai can evaluate.
 
-    The folder holds `<task>/test.parquet`, a card, and `eval.yaml` by the "Eval.yaml specification" in
+    The folder contains `<task>/test.parquet`, a card, and `eval.yaml` by the "Eval.yaml specification" in
     docs/hub/eval-results.md of huggingface/hub-docs (August 2026). Once it is pushed, `inspect eval hf/OWNER/NAME` runs
     every task.
 
     Args:
-        tasks: Task -> items {id, prompt, choices, label} and further columns; every label names a choice.
+        tasks: Task -> items {id, prompt, choices, label} and further columns; every label is the position of a choice.
         folder: The folder to write; created if it does not exist.
-        name: What the benchmark is called.
-        builder: The builder of the data set, whose license, description and citation the card states; None for data of
-            one's own.
+        name: Name of the benchmark.
+        builder: The builder of the data set, whose license, description and citation are written into the card; None
+            for a user's own data.
 
     Returns:
         The folder.
@@ -130,14 +131,16 @@ def write_benchmark(
         for row in rows:
             _check_choices(row)
         tables[task] = {"test": datasets.Dataset.from_list(rows)}
-    root = _write(_check_empty(folder), tables, "multiple-choice", builder=builder, name=name)
-    # The keys are those of the specification of eval.yaml.
-    description = builder.DESCRIPTION if builder is not None else ""
-    declared = {
-        "name": name,
-        "description": description or f"Multiple-choice items of {name}.",
-        "evaluation_framework": "inspect-ai",
-        "tasks": [
+    root = _check_empty(folder)
+    _write_data_set(root, tables, "multiple-choice", builder=builder, name=name)
+
+    description = f"Multiple-choice items of {name}."
+    if builder is not None and builder.DESCRIPTION:
+        description = builder.DESCRIPTION
+    # The specification of eval.yaml prescribes these keys.
+    evaluation_tasks = []
+    for task in tasks:
+        evaluation_tasks.append(
             {
                 "id": task,
                 "config": task,
@@ -146,10 +149,15 @@ def write_benchmark(
                 "solvers": [{"name": "multiple_choice"}],
                 "scorers": [{"name": "choice"}],
             }
-            for task in tasks
-        ],
+        )
+    evaluation = {
+        "name": name,
+        "description": description,
+        "evaluation_framework": "inspect-ai",
+        "tasks": evaluation_tasks,
     }
-    write_text(root / "eval.yaml", yaml.safe_dump(declared, sort_keys=False, allow_unicode=True))
+    content = yaml.safe_dump(evaluation, sort_keys=False, allow_unicode=True)
+    write_text(root / "eval.yaml", content)
     return root
 
 
@@ -160,11 +168,13 @@ def _check_choices(row: Mapping[str, Any]) -> None:
         row: Item with id, choices and label.
 
     Raises:
-        ValueError: If the label is no position of a choice, or there are more than 26 choices.
+        ValueError: If the label is not the position of a choice, or there are more than 26 choices.
     """
     n_choices = len(row["choices"])
     # inspect_ai would read the label -1 of an unlabeled item as the last letter, Z.
-    if not 0 <= row["label"] < n_choices <= len(LETTERS):
+    has_correct_choice = 0 <= row["label"] < n_choices
+    has_letters = n_choices <= len(LETTERS)
+    if not has_correct_choice or not has_letters:
         raise ValueError(
             f"Expected up to {len(LETTERS)} choices, one of them correct, but item {row['id']!r} has "
             f"{n_choices} and the label {row['label']}."
@@ -175,16 +185,16 @@ def _check_empty(folder: str | os.PathLike[str]) -> Path:
     """Check that a folder is empty or new, and return its path.
 
     Raises:
-        ValueError: If it has files.
+        ValueError: If the folder contains files.
     """
-    # The files of an earlier data set would be published with the new one, without a description.
+    # Files of an earlier data set would be published together with the new one.
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
         raise ValueError(f"Expected an empty folder to write to, but {root} is not empty.")
     return root
 
 
-def _write(
+def _write_data_set(
     root: Path,
     tables: Mapping[str, Mapping[str, datasets.Dataset]],
     task: str,
@@ -199,18 +209,19 @@ def _write(
         root: The folder to write into.
         tables: Configuration -> split -> rows. The first configuration becomes the default.
         task: The hub's name of the task, such as "text-classification".
-        builder: The builder of the data set. None for a user's own data.
-        name: The name of such data.
-        body: The text of the card. None to make it from the attributes of the builder.
+        builder: The builder of the data set; None for a user's own data.
+        name: Name of a user's own data.
+        body: The text of the card; None to make it from the attributes of the builder.
 
     Returns:
         The folder.
     """
     # One folder per configuration, as the hub's viewer expects.
     for config, splits in tables.items():
-        (root / config).mkdir(parents=True, exist_ok=True)
+        config_folder = root / config
+        config_folder.mkdir(parents=True, exist_ok=True)
         for split, rows in splits.items():
-            rows.to_parquet(os.fspath(root / config / f"{split}.parquet"))
+            rows.to_parquet(os.fspath(config_folder / f"{split}.parquet"))
 
     # Front matter of the card, which the hub reads.
     fields: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
@@ -222,7 +233,7 @@ def _write(
     configs = _list_config_files(tables, is_own=builder is None)
     front_matter = DatasetCardData(**fields, configs=configs).to_yaml()
     if body is None:
-        body = _write_body(tables, builder, name)
+        body = _make_card_body(tables, builder, name)
     write_text(root / "README.md", f"---\n{front_matter}\n---\n\n{body}")
     return root
 
@@ -237,16 +248,16 @@ def _list_config_files(
         is_own: Whether the data is a user's own, and not a data set of the catalog.
 
     Returns:
-        One entry per configuration, such as {"config_name": "all", "default": True, "data_files":
-        [{"split": "test", "path": "all/test.parquet"}]}.
+        One entry per configuration, such as `{"config_name": "all", "default": True, "data_files":
+        [{"split": "test", "path": "all/test.parquet"}]}`.
     """
     configs: list[dict[str, Any]] = []
     for config, splits in tables.items():
         entry: dict[str, Any] = {"config_name": config}
-        # A user's configuration called "default" is the default without a mark.
-        is_unmarked_default = config == "default" and is_own
         is_first = not configs
-        if is_first and not is_unmarked_default:
+        # The hub takes a configuration with the name "default" as the default anyway.
+        is_default_by_name = config == "default" and is_own
+        if is_first and not is_default_by_name:
             entry["default"] = True
         data_files = []
         for split in splits:
@@ -256,7 +267,7 @@ def _list_config_files(
     return configs
 
 
-def _write_body(
+def _make_card_body(
     tables: Mapping[str, Mapping[str, datasets.Dataset]],
     builder: type[Builder] | None,
     name: str,
@@ -265,10 +276,10 @@ def _write_body(
 
     Args:
         tables: Configuration -> split -> rows.
-        builder: The builder of the data set. None for a user's own data, which has only the numbers.
-        name: The name of such data.
+        builder: The builder of the data set; None for a user's own data, whose card has only the numbers.
+        name: Name of a user's own data.
     """
-    # The sizes come first on every card.
+    # A table in Markdown.
     counts = ["| configuration | split | items |", "|---|---|---|"]
     for config, splits in tables.items():
         for split, rows in splits.items():

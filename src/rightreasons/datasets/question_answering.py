@@ -54,7 +54,7 @@ class SQuAD(Builder):
 
 
 def make_question_features() -> datasets.Features:
-    """Return the columns id, title, context, question and answers."""
+    """Return the types of the columns id, title, context, question and answers."""
     text = datasets.Value("string")
     columns: dict[str, Any] = dict.fromkeys(("id", "title", "context", "question"), text)
     columns["answers"] = {
@@ -68,11 +68,12 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
     """Yield the questions of a file in the JSON form of SQuAD 1.1.
 
     Args:
-        file: {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question", "answers"}]}]}]}.
-        part: One of `ARTICLE_SHARES`, for the articles of that split. None for all.
+        file: A JSON file such as {"data": [{"title": …, "paragraphs": [{"context": …, "qas": [{"id": …,
+            "question": …, "answers": [{"text": …, "answer_start": 12}]}]}]}]}.
+        part: "train", "validation" or "test", for the articles of this split only; None for all articles.
 
     Yields:
-        One row per question with the columns of `make_question_features`.
+        One row per question: id, title, context, question and answers.
 
     Raises:
         ValueError: If the file has another form. The message names the error.
@@ -81,7 +82,7 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
     try:
         articles = content["data"]
         if part is not None:
-            # All questions on an article are in one split, as they share its paragraphs.
+            # Questions on an article share its paragraphs, so that they must be in the same split.
             titles = [str(article.get("title")) for article in articles]
             selected_titles = select_articles(part, titles)
             selected_articles = []
@@ -95,18 +96,22 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[Row]:
 
 
 def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator[Row]:
-    """Yield the questions of articles in the form of SQuAD, as `read_squad` does.
+    """Yield the questions of articles in the form of SQuAD.
 
     Args:
-        articles: Articles {"title", "paragraphs": [{"context", "qas": […]}]}; the title may be missing.
-        source: The name of their file in errors.
+        articles: Articles, such as {"title": …, "paragraphs": [{"context": …, "qas": […]}]}; the title
+            may be missing.
+        source: Name of their file, for error messages.
+
+    Yields:
+        One row per question: id, title, context, question and answers.
 
     Raises:
         ValueError: If an article has another form, an empty context, or an answer outside its context.
     """
     try:
         for number, article in enumerate(articles):
-            # SQuAD's own files have a title everywhere, and files in its form may have none.
+            # Every article of SQuAD has a title, but an article of a user's file may have none.
             title = str(article.get("title") or number)
             location = f"the article {title!r} of {source}"
             for paragraph in article["paragraphs"]:
@@ -123,11 +128,11 @@ def read_questions(articles: Iterable[Mapping[str, Any]], source: str) -> Iterat
 
 
 def _parse_question(question: Mapping[str, Any], title: str, context: str, location: str) -> Row:
-    """Convert an entry of SQuAD's `qas` to a row with the columns of `make_question_features`.
+    """Convert an entry of SQuAD's `qas` to a row: id, title, context, question and answers.
 
     Args:
-        question: Entry {"id", "question", "answers": [{"text", "answer_start"}]}.
-        title: Title of its article.
+        question: Entry such as {"id": …, "question": …, "answers": [{"text": …, "answer_start": 12}]}.
+        title: Title of the article.
         context: Paragraph that contains the answers.
         location: Description of the article and its file, for error messages.
 
@@ -135,29 +140,31 @@ def _parse_question(question: Mapping[str, Any], title: str, context: str, locat
         ValueError: If an answer does not fit into the context.
     """
     question_id = question["id"]
-    text = question["question"]
-    answers = []
+    question_text = question["question"]
+    question_location = f"{question_id!r} of {location}"
+    texts = []
     starts = []
     for answer in question["answers"]:
-        _check_answer(
-            answer["text"], answer["answer_start"], context, f"{question_id!r} of {location}"
-        )
-        answers.append(answer["text"])
-        starts.append(answer["answer_start"])
+        text = answer["text"]
+        start = answer["answer_start"]
+        _check_answer(text, start, context, question_location)
+        texts.append(text)
+        starts.append(start)
     return {
         "id": str(question_id),
         "title": title,
         "context": context,
-        # Some questions of SQuAD begin or end with spaces, which mean nothing.
-        "question": text.strip(),
-        "answers": {"text": answers, "answer_start": starts},
+        # Some questions of SQuAD begin or end with spaces.
+        "question": question_text.strip(),
+        "answers": {"text": texts, "answer_start": starts},
     }
 
 
 def _check_answer(answer: object, start: object, context: str, location: str) -> None:
-    """Check that an answer is a text that fits into its context.
+    """Check that an answer is a string that fits into its context.
 
-    It need not be the text at its start: some answers of released files are not.
+    Whether the context contains the answer at `start` is not checked, because some answers of released
+    files would fail.
 
     Args:
         answer: Text of the answer.
@@ -166,7 +173,7 @@ def _check_answer(answer: object, start: object, context: str, location: str) ->
         location: Description of the question, for the error message.
 
     Raises:
-        ValueError: If it has another type, or exceeds the context.
+        ValueError: If the answer or its start has the wrong type, or the answer exceeds the context.
     """
     is_inside = False
     if isinstance(answer, str) and isinstance(start, int):
@@ -186,21 +193,25 @@ def _make_form_error(source: str, error: Exception) -> ValueError:
 
 
 def select_articles(part: str, titles: Sequence[str]) -> set[str]:
-    """Return the titles of the articles of one split, for a file without splits.
+    """Select the articles of one split, for a file without splits.
 
-    The distinct titles are put into a pseudo-random order, which is then cut into the splits by
-    `ARTICLE_SHARES`.
+    The distinct titles are put into a pseudo-random order. The first two thirds are for training, the
+    next sixth for validation and the last sixth for testing (`ARTICLE_SHARES`).
 
     Args:
-        part: One of `ARTICLE_SHARES`.
+        part: "train", "validation" or "test".
         titles: Titles of all articles.
+
+    Returns:
+        Titles of the articles of the split.
 
     Example:
         >>> names = [f"article {number}" for number in range(12)]
         >>> [len(select_articles(part, names)) for part in ("train", "validation", "test")]
         [8, 2, 2]
     """
-    # A digest orders the titles without a random generator, whose stream could change with its version.
+    # The titles are sorted by a digest, because the numbers of a random generator may change with its
+    # version.
     order = sorted(set(titles), key=_digest_title)
     start_share = 0.0
     for name, share in ARTICLE_SHARES.items():

@@ -86,11 +86,12 @@ class Source:
                 f"Expected a file at {file}, but there is no such file. The file is published at "
                 f"{self.url}."
             )
-        # Both are computed before they are compared, as the message names both.
+        # The error message has both the size and the checksum, so that both are computed first.
         size = file.stat().st_size
         sha256 = compute_sha256(file)
         is_published = size == self.size and sha256 == self.sha256
-        if self.sha256 is not None and not other_versions and not is_published:
+        can_verify = self.sha256 is not None
+        if can_verify and not other_versions and not is_published:
             raise ValueError(
                 f"Expected {file} to be the published file of {self.size} bytes with sha256 "
                 f"{self.sha256}, but found {size} bytes with sha256 {sha256}. Set "
@@ -116,7 +117,8 @@ class Hub:
     files: Mapping[str, Mapping[str, Sequence[str]]]
 
     def address(self, file: str) -> str:
-        """Return the address of a file, as fsspec and the download manager read it."""
+        """Return the address of a file for fsspec and the download manager, which begins with hf://."""
+        # A slash in a revision, such as refs/convert/parquet, would be read as part of the path.
         revision = self.revision.replace("/", "%2F")
         return f"hf://datasets/{self.repo_id}@{revision}/{file}"
 
@@ -125,6 +127,7 @@ def compute_sha256(file: str | os.PathLike[str]) -> str:
     """Return the sha256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with open(file, "rb") as stream:
+        # A file of many gigabytes does not fit into memory.
         while block := stream.read(BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
@@ -141,7 +144,7 @@ def read_declared() -> dict[str, dict[str, Any]]:
 
 
 def get_sources(name: str) -> tuple[Source, ...]:
-    """Return the source files of a data set, as `declared.json` lists them; () if it lists none."""
+    """Return the source files of a data set from `declared.json`; empty if it has none."""
     rows = read_declared()[name].get("sources", ())
     return tuple(Source(**row) for row in rows)
 
@@ -153,13 +156,13 @@ def get_declared_attributes(name: str) -> dict[str, Any]:
         name: Name of the data set in `declared.json`.
 
     Returns:
-        Attribute -> value, such as {"LICENSE": "MIT", "SOURCES": (…,), "HUB": Hub(…)}; {} for an
-        unknown name.
+        Attribute -> value, such as {"LICENSE": "MIT", "SOURCES": (…,), "HUB": Hub(…)}; an empty
+        dictionary if the name is unknown.
     """
     facts = read_declared().get(name)
     if facts is None:
         return {}
-    # Class constants are in capitals.
+    # The attributes are class constants, whose names are in capitals.
     attributes = {key.upper(): value for key, value in facts.items()}
     if "SOURCES" in attributes:
         attributes["SOURCES"] = get_sources(name)
@@ -174,10 +177,10 @@ def get_declared_attributes(name: str) -> dict[str, Any]:
 def read_members(
     archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYTES
 ) -> Iterator[tuple[str, bytes]]:
-    """Read the files of a zip or (compressed) tar archive one by one, without writing anything.
+    """Read the files of a zip or (compressed) tar archive one by one, without writing to disk.
 
-    Folders, links, and the `__MACOSX` shadows of Apple's archiver are skipped. The bytes are
-    counted during unpacking, so that a header with a false size gains nothing.
+    Folders, links, and the copies of metadata that Apple's archiver adds under `__MACOSX/` are skipped.
+    Bytes are counted while unpacking, because the sizes in the header of an archive may be false.
 
     Args:
         archive: A .zip, .tar, .tar.gz, .tar.bz2 or .tar.xz file.
@@ -188,20 +191,20 @@ def read_members(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no such archive, is damaged or encrypted, or exceeds the limit.
+        ValueError: If the file is not an archive, is damaged or encrypted, or exceeds the limit.
     """
-    n_remaining = max_bytes
+    n_remaining_bytes = max_bytes
     try:
         for name, stream in _open_members(Path(archive)):
             with stream:
-                # One byte more than allowed shows that the limit is exceeded.
-                content = stream.read(n_remaining + 1)
-            if len(content) > n_remaining:
+                # Reading one byte more than allowed shows whether the limit is exceeded.
+                content = stream.read(n_remaining_bytes + 1)
+            if len(content) > n_remaining_bytes:
                 raise ValueError(
                     f"Expected the archive {archive} to unpack to at most {max_bytes} bytes, "
                     f"but {name!r} exceeds that."
                 )
-            n_remaining -= len(content)
+            n_remaining_bytes -= len(content)
             yield name, content
     except FileNotFoundError:
         raise
@@ -215,6 +218,9 @@ def _open_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name and the open stream of each regular file of a zip or tar archive.
 
     Folders, links, and the copies of metadata that Apple's archiver adds under `__MACOSX/` are skipped.
+
+    Args:
+        archive: Path of a zip or tar archive.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as zip_archive:
@@ -225,7 +231,7 @@ def _open_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
         return
     with tarfile.open(archive) as tar_archive:
         for member in tar_archive:
-            # A link could name a file outside the archive.
+            # Skip links, which may refer to files outside the archive.
             if not member.isfile():
                 continue
             stream = tar_archive.extractfile(member)

@@ -19,7 +19,6 @@ from rightreasons.datasets.builder import Builder, ClassificationBuilder, Config
 from rightreasons.datasets.files import make_classification_features, read_lines, read_table
 
 SENTIMENTS = ("Negative", "Positive")
-ROLES = ("original", "perturbed")
 
 # Some revisions broke a tag.
 _BREAK = re.compile(r"<br\s*/?>?")
@@ -74,9 +73,12 @@ class TREC(ClassificationBuilder):
         return make_classification_features(self.LABELS[self.config.name])
 
     def rows(self, *files: Path) -> Iterator[Sequence[Any]]:
-        """Yield (question, label) for each line, which is "COARSE:fine question", such as "DESC:def What …"."""
+        """Yield (question, label) for each line.
+
+        A line begins with its coarse and its fine class, such as "DESC:def What is an atom ?".
+        """
         for line in read_lines(files[0], "latin-1"):
-            # The only byte beyond ASCII stands between two words.
+            # The only byte beyond ASCII is between two words, in place of a space.
             label, _, text = line.replace("\xf0", " ").partition(" ")
             if self.config.name == "coarse":
                 label = label.partition(":")[0]
@@ -91,8 +93,8 @@ class AGNews(ClassificationBuilder):
     """News items of four topics.
 
     `default` is the usual data set: title and description in one text, 120,000 training and 7,600
-    test items. A local folder without the big `train.csv` has the test items alone. `descriptions`
-    has the description alone and works with a small local copy: its `train` holds 9,991 items (a
+    test items. A local folder without the big `train.csv` has only the test items. `descriptions`
+    has only the description, and works with a small local copy: its `train` has 9,991 items (a
     published sample of 10,001 without the ten whose description is also in the test split), and its
     `test` the 7,600.
     """
@@ -107,7 +109,8 @@ class AGNews(ClassificationBuilder):
             *files: A file of rows (label, title, description), whose labels count from 1; or the published
                 sample of training items, followed by the test file.
         """
-        if len(files) == 2:
+        is_sample = len(files) == 2
+        if is_sample:
             yield from self._read_sample(*files)
             return
         for label, title, description in read_quoted_rows(files[0], ","):
@@ -119,8 +122,12 @@ class AGNews(ClassificationBuilder):
     def _read_sample(self, sample: Path, test: Path) -> Iterator[Sequence[Any]]:
         """Yield (text, topic) for each item of the published training sample.
 
-        The text of an item whose description is also in the test split is empty: the builder leaves out
-        empty texts, and the ids of the others stay the numbers of their lines.
+        An item whose description is also in the test split gets an empty text. The builder leaves it out,
+        but counts its line in the ids of the following items.
+
+        Args:
+            sample: File of rows (description, topic).
+            test: File of rows (label, title, description).
         """
         test_texts = set()
         for _, _, description in read_quoted_rows(test, ","):
@@ -196,7 +203,12 @@ class QQP(Builder):
         return make_classification_features(self.LABELS, text_pair=datasets.Value("string"))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield one example per pair of a JSON file {number: {"text_a", "text_b", "label"}}."""
+        """Yield one example per pair of questions.
+
+        Args:
+            split: Name of the split.
+            files: Path of the source -> a JSON file such as {"0": {"text_a": …, "text_b": …, "label": "1"}}.
+        """
         (file,) = files.values()
         for number, entry in read_json(file).items():
             row = {
@@ -209,14 +221,22 @@ class QQP(Builder):
                 yield example
 
     def from_hub(self, split: str, row: Row, number: int) -> Row | None:
-        """Convert a row of the hub (question1, question2, label) to an example; None for an empty question."""
+        """Convert a row of the hub (question1, question2, label) to an example.
+
+        None if one of the questions is empty.
+
+        Args:
+            split: Name of the split.
+            row: Row of the hub: question1, question2 and label.
+            number: Number of the row in its split, for the id.
+        """
         example = {
             "id": f"{split}-{number}",
             "text": row["question1"].strip(),
             "text_pair": row["question2"].strip(),
             "label": row["label"],
         }
-        # GLUE's copy has a few questions without a character.
+        # GLUE's copy has a few empty questions.
         if not example["text"] or not example["text_pair"]:
             return None
         return example
@@ -240,8 +260,9 @@ class PairedReviews(Builder):
         Args:
             split: Name of the split.
             pair: Number of the pair.
-            original: Sentiment ("Negative" or "Positive"), text, and further fields of the original.
-            revision: Sentiment, text, and further fields of the revision.
+            original: Fields of the original: its sentiment ("Negative" or "Positive"), its text, and
+                further fields, which are not used.
+            revision: Fields of the revision.
 
         Yields:
             Column -> value: id, text, label, pair_id and role ("original" or "perturbed").
@@ -249,15 +270,19 @@ class PairedReviews(Builder):
         Raises:
             ValueError: If the sentiments are not a negative and a positive one.
         """
-        if {original[0], revision[0]} != set(SENTIMENTS):
+        original_sentiment, original_text, *_ = original
+        revised_sentiment, revised_text, *_ = revision
+        if {original_sentiment, revised_sentiment} != set(SENTIMENTS):
             raise ValueError(
                 f"Expected a negative and a positive review in pair {pair} of {self.NAME!r}, "
-                f"but got {original[0]!r} and {revision[0]!r}."
+                f"but got {original_sentiment!r} and {revised_sentiment!r}."
             )
-        reviews = (original, revision)
-        for role, review in zip(ROLES, reviews, strict=True):
-            sentiment, text = review[:2]
-            # Line breaks become spaces.
+        reviews = (
+            ("original", original_sentiment, original_text),
+            ("perturbed", revised_sentiment, revised_text),
+        )
+        for role, sentiment, text in reviews:
+            # Replace line breaks by spaces.
             words = _BREAK.sub(" ", text).split()
             yield {
                 "id": f"{split}-{pair}-{role}",
@@ -278,7 +303,8 @@ class ImdbContrast(PairedReviews):
 
         Args:
             split: Name of the split.
-            files: Path of a source -> its file: that of the originals, then that of the revisions.
+            files: Path of a source -> its file: first the file of the originals, then that of the
+                revisions. Their columns are the sentiment and the text.
         """
         originals_file, revisions_file = files.values()
         # The first row of each file has the names of the columns.
@@ -299,21 +325,26 @@ class ImdbCounterfactual(PairedReviews):
     NAME = "imdb_counterfactual"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield both reviews of each pair from a file of rows (sentiment, text, number of the pair)."""
+        """Yield both reviews of each pair from a file of rows (sentiment, text, number of the pair).
+
+        Args:
+            split: Name of the split.
+            files: Path of the source -> its file, with rows (sentiment, text, number of the pair).
+        """
         (file,) = files.values()
         # The first row has the names of the columns.
         rows = list(read_quoted_rows(file, "\t"))[1:]
         rows_by_pair: dict[str, list[list[str]]] = {}
         for row in rows:
-            pair = row[2]
+            _, _, pair, *_ = row
             rows_by_pair.setdefault(pair, []).append(row)
         for pair, (original, revision) in rows_by_pair.items():
-            # The original comes first, as the separate files of originals and revisions show
-            # wherever their texts agree.
+            # The file does not say which review is the original. It is the first one, according to the
+            # separate files of originals and revisions that were published, too.
             yield from self.read_pair(split, pair, original, revision)
 
 
 def read_quoted_rows(file: Path, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows of a file with quotes."""
+    """Yield the rows of a file whose fields may be in quotation marks."""
     with open(file, encoding="utf-8", newline="") as stream:
         yield from csv.reader(stream, delimiter=delimiter)

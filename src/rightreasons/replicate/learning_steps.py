@@ -39,13 +39,17 @@ Settings = Mapping[str, Any]
 
 
 def learn_suites(work: Work) -> dict[str, Any]:
-    """Train on each suite with parts of it held out, and score what generalizes (Table 3).
+    """Train on each suite with parts of it held out, and compute the G scores (Table 3).
+
+    Args:
+        work: Settings, models, data and folder of the step. `settings["tasks"]` has the sizes of each task, and
+            `settings["suites"]` its suite and data.
 
     Returns:
         The tables and facts of `describe_scores`.
     """
     collected = {}
-    # A scale lists the suites that it trains on, and gives each its sizes.
+    # A scale lists the suites to train on, with sizes such as the number of training items.
     for task_name, sizes in work.settings["tasks"].items():
         settings = {**work.settings, **work.settings["suites"][task_name], **sizes}
         folder = work.folder / task_name
@@ -60,7 +64,7 @@ def learn_suites(work: Work) -> dict[str, Any]:
 def _run_configuration(
     task: LearningTask, configuration: str, settings: Settings, folder: Path
 ) -> Plan:
-    """Plan and execute the runs of one configuration, and those of independent data with the first one.
+    """Plan and execute the runs of one configuration; with the first one, also those of IID.
 
     Args:
         task: Model, suite and data of the runs.
@@ -73,10 +77,11 @@ def _run_configuration(
     """
     task = dataclasses.replace(task, options=settings["training"][configuration])
     configurations = [configuration]
-    # The model of independent data is the baseline of all configurations, and is trained once.
-    if configuration == settings["configurations"][0]:
-        configurations.insert(0, "IID")
-    # A configuration of many steps may hold out fewer parts.
+    first_configuration, *_ = settings["configurations"]
+    if configuration == first_configuration:
+        # IID, the baseline of all configurations, is trained once.
+        configurations = ["IID", configuration]
+    # A configuration with long trainings may have fewer partitions.
     partitions = settings.get("partitions_of", {}).get(configuration, PARTITIONS)
     runs = plan_runs(
         task.suite,
@@ -85,7 +90,7 @@ def _run_configuration(
         partitions=tuple(partitions),
         seeds=tuple(settings["seeds"]),
     )
-    # Runs of one plan are of one version of the code; after an upgrade, the step begins anew.
+    # All runs of a plan need the same code. After an upgrade, a new plan is made.
     name = f"{configuration.replace('>', '')}-{digest_package_code()}"
     plan = Plan.create(folder / name, runs, task.settings())
     run_plan(plan, task)
@@ -93,7 +98,7 @@ def _run_configuration(
 
 
 def merge_plans(plans: Sequence[Plan], folder: Path) -> Plan:
-    """Write the finished runs of several plans into one plan, so that their scores are compared.
+    """Write the finished runs of several plans into one plan, so that their scores can be compared.
 
     Args:
         plans: Plans of the same suite and data.
@@ -109,7 +114,7 @@ def merge_plans(plans: Sequence[Plan], folder: Path) -> Plan:
             fields["held_out"] = tuple(result["held_out"])
             runs.append(PlannedRun(**fields))
             results.append(result)
-    # The tests of a row need the suite's functionalities and their cases, which all plans share.
+    # The functionalities of the suite and the numbers of their cases are the same in all plans.
     settings = {**plans[0].settings, "plans": [plan.settings for plan in plans]}
     merged = Plan.create(folder, runs, settings)
     for run, result in zip(runs, results, strict=True):
@@ -124,8 +129,9 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
         collected: Scores by the name of the task.
 
     Returns:
-        `rows` of G by configuration and method, and their `means`; `falls` of G between settings;
-        `constant` models, which give one answer to nearly all independent items; `facts`.
+        Lists of rows {"key": …, "figures": …}: `rows` of G by configuration and method, and their `means`;
+        `falls` of G between settings; `constant` models, which give one answer to nearly all independent
+        items. And `facts`, which sentences quote.
     """
     rows: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
@@ -136,11 +142,11 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
     for task_name, scores in collected.items():
         n_runs += scores.n_done
         rows += _list_scores(task_name, scores)
-        complete = _select_complete(scores)
-        # A task whose runs hold out few parts has no mean over all settings.
-        if complete:
-            means.append(_average_scores(task_name, complete))
-        falls += _compare_settings(task_name, complete)
+        complete_rows = _select_complete_rows(scores)
+        # If all runs of a task have fewer partitions, there is no mean over all settings.
+        if complete_rows:
+            means.append(_average_scores(task_name, complete_rows))
+        falls += _compare_settings(task_name, complete_rows)
         constant += _list_constant_models(task_name, scores)
         comparisons += _compare_with_iid(scores)
     n_better, n_better_corrected = _count_better(comparisons)
@@ -157,22 +163,23 @@ def describe_scores(collected: Mapping[str, CollectedScores]) -> dict[str, Any]:
 
 
 def _count_better(comparisons: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """Count the G scores that are significantly above those of IID.
+    """Count the G scores that are significantly above those of IID, at a level of 0.05.
 
     Args:
-        comparisons: (G minus that of IID, p-value) of each held-out setting of each row.
+        comparisons: Pairs (G minus G of IID, p-value), one for each held-out setting of each row.
 
     Returns:
-        Their number without a correction, and with Holm's: of a hundred comparisons, some are significant
-        by chance.
+        The number without a correction for many comparisons, and the number with Holm's correction.
     """
     if not comparisons:
         return 0, 0
-    p_values = [p_value for _, p_value in comparisons]
+    differences, p_values = zip(*comparisons, strict=True)
     corrected_p_values = holm(np.array(p_values))
     n_better = 0
     n_better_corrected = 0
-    for (difference, p_value), corrected in zip(comparisons, corrected_p_values, strict=True):
+    for difference, p_value, corrected in zip(
+        differences, p_values, corrected_p_values, strict=True
+    ):
         if difference > 0:
             n_better += p_value < 0.05
             n_better_corrected += int(corrected < 0.05)
@@ -180,7 +187,12 @@ def _count_better(comparisons: Sequence[tuple[float, float]]) -> tuple[int, int]
 
 
 def describe_comparisons(n_held_out: int, n_better: int, n_better_corrected: int) -> str:
-    """Return a sentence on the held-out G scores that are above that of the model of no test.
+    """Return a sentence on the number of held-out G scores that are above that of IID.
+
+    Args:
+        n_held_out: Number of comparisons.
+        n_better: Number of significant ones without a correction.
+        n_better_corrected: Number of significant ones with Holm's correction.
 
     Example:
         >>> describe_comparisons(0, 0, 0)
@@ -201,12 +213,12 @@ def _list_scores(task_name: str, scores: CollectedScores) -> Iterator[dict[str, 
 
     Args:
         task_name: Name of the task in the recipe.
-        scores: Its scores.
+        scores: Scores of the finished runs of the task.
     """
     for row in scores.rows:
         figures = {"iid": _to_percent(row.iid_score)}
         for setting in PARTITIONS:
-            # IID did not train on the suite, so that its only G is compared in every setting.
+            # IID did not train on the suite, so that it has a single G, which is shown in every setting.
             name = "standard" if row.configuration == "IID" else setting
             figures[setting] = _to_percent(row.scores.get(name))
         figures["average"] = _to_percent(row.average)
@@ -214,8 +226,8 @@ def _list_scores(task_name: str, scores: CollectedScores) -> Iterator[dict[str, 
         yield {"key": key, "figures": figures}
 
 
-def _select_complete(scores: CollectedScores) -> list[Mapping[str, float]]:
-    """Return setting -> G for each row that has all settings, without IID, which has none of them."""
+def _select_complete_rows(scores: CollectedScores) -> list[Mapping[str, float]]:
+    """Return setting -> G for each row in which all four settings are finished, without IID."""
     complete: list[Mapping[str, float]] = []
     for row in scores.rows:
         has_all_settings = set(PARTITIONS) <= set(row.scores)
@@ -225,32 +237,38 @@ def _select_complete(scores: CollectedScores) -> list[Mapping[str, float]]:
 
 
 def _average_scores(task_name: str, complete: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return the mean G of each setting over configurations and methods, as the paper prints it."""
+    """Return a row with the mean G of each setting over configurations and methods.
+
+    Args:
+        task_name: Name of the task in the recipe.
+        complete: Setting -> G for each configuration and method.
+    """
     figures = {}
     for setting in PARTITIONS:
-        figures[setting] = _to_percent(float(np.mean([row[setting] for row in complete])))
+        mean = float(np.mean([row[setting] for row in complete]))
+        figures[setting] = _to_percent(mean)
     return {"key": {"task": task_name, "rows": f"mean over {len(complete)}"}, "figures": figures}
 
 
 def _compare_settings(
     task_name: str, complete: Sequence[Mapping[str, float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each step from a setting to the next, harder one: how far G falls.
+    """Yield a row for each pair of successive settings, with the fall of G from the easier to the harder.
 
     Args:
         task_name: Name of the task in the recipe.
-        complete: Setting -> G for each configuration and method. With fewer than two, there is no row.
+        complete: Setting -> G for each configuration and method. With fewer than two, nothing is yielded.
 
     Yields:
         {"key": …, "figures": …} with the mean fall and its interval in percent, the numbers of rows whose
         G falls and rises, and the p-value of the sign test.
     """
-    # A single row has no interval.
+    # An interval needs at least two rows.
     if len(complete) < 2:
         return
     for easier, harder in itertools.pairwise(PARTITIONS):
         falls = np.array([row[easier] - row[harder] for row in complete])
-        # The sign test leaves equal scores out.
+        # Equal scores are not counted in the sign test.
         n_falls = int((falls > ROUNDING).sum())
         n_rises = int((falls < -ROUNDING).sum())
         interval = bootstrap_mean(falls)
@@ -272,10 +290,10 @@ def _list_constant_models(task_name: str, scores: CollectedScores) -> Iterator[d
 
     Args:
         task_name: Name of the task in the recipe.
-        scores: Its scores.
+        scores: Scores of the finished runs of the task.
     """
     for run in scores.degenerate:
-        # What is held out differs between runs, so that only those of whole suites compare.
+        # Pass rates of runs that hold out different functionalities cannot be compared.
         if run["partition"] != "seen" or run["configuration"] == "IID":
             continue
         key = {
@@ -301,19 +319,20 @@ def _compare_with_iid(scores: CollectedScores) -> Iterator[tuple[float, float]]:
 
 
 def _to_percent(score: float | None) -> float | None:
-    """Return a share in percent, and None for none."""
+    """Return a share in percent; None if there is no share."""
     if score is None:
         return None
     return round(100 * score, 6)
 
 
 def _make_task(work: Work, settings: Settings, folder: Path) -> LearningTask:
-    """Load the suite and the independent data of a task, and shorten the model if the scale asks for it.
+    """Load the suite and the independent data of a task, with a smaller model if the scale requires it.
 
     Args:
-        work: The work of the step.
-        settings: Options of the task. "n_layers" is the number of layers to keep, None for all.
-        folder: Folder of the shortened model.
+        work: Settings, folder and data of the step.
+        settings: Options of the task. "n_layers" is the number of layers of the model to keep; None for
+            all.
+        folder: Folder in which the smaller model is written.
     """
     suite = open_suite(
         settings["suite"],
@@ -322,12 +341,12 @@ def _make_task(work: Work, settings: Settings, folder: Path) -> LearningTask:
         paper_labels=settings["paper_labels"],
         max_cases=settings["n_cases"],
     )
-    suite = _shorten_cases(suite, settings["n_examples"])
+    suite = _truncate_cases(suite, settings["n_examples"])
     train = _load_independent_data(work, settings, settings["train"], settings["n_train"])
     test = _load_independent_data(work, settings, settings["test"], settings["n_test"])
     (model,) = work.models.values()
     if settings["n_layers"] is not None:
-        # The small encoder knows only the word pieces of the texts that it is used for.
+        # The smaller model keeps only the word pieces of these texts.
         texts = list(itertools.chain.from_iterable(suite.texts()))
         for data in (train, test):
             texts += [*data.texts, *(data.text_pairs or ())]
@@ -351,7 +370,7 @@ def _load_independent_data(
     """Load texts and labels of a split, or questions and answers for a suite of reading.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         settings: Options of the task: the data set, and "labels", which is "answers" for reading.
         split: Name of the split.
         n_items: Maximum number of items; None for all.
@@ -366,14 +385,14 @@ def _load_independent_data(
             text_pairs=questions["context"][:],
         )
     rows = work.sample(work.load(settings["data"], None, split), n_items)
-    # Paraphrases have a second text.
+    # Data of paraphrases has two texts per item.
     text_pairs = None
     if "text_pair" in rows.column_names:
         text_pairs = rows["text_pair"][:]
     return IidData(texts=rows["text"][:], labels=rows["label"][:], text_pairs=text_pairs)
 
 
-def _shorten_cases(suite: Suite, n_examples: int | None) -> Suite:
+def _truncate_cases(suite: Suite, n_examples: int | None) -> Suite:
     """Keep the first examples of each case of a suite: the original text and some of its changed texts.
 
     Args:
@@ -384,12 +403,12 @@ def _shorten_cases(suite: Suite, n_examples: int | None) -> Suite:
         return suite
     functionalities = []
     for functionality in suite.functionalities:
-        cases = tuple(_shorten_case(case, n_examples) for case in functionality.cases)
+        cases = tuple(_truncate_case(case, n_examples) for case in functionality.cases)
         functionalities.append(dataclasses.replace(functionality, cases=cases))
     return dataclasses.replace(suite, functionalities=tuple(functionalities))
 
 
-def _shorten_case(case: Case, n_examples: int) -> Case:
+def _truncate_case(case: Case, n_examples: int) -> Case:
     """Keep the first examples of a case, with their labels and replacements.
 
     Args:
@@ -397,7 +416,7 @@ def _shorten_case(case: Case, n_examples: int) -> Case:
         n_examples: Number of examples to keep.
     """
     changes: dict[str, Any] = {"examples": case.examples[:n_examples]}
-    # An invariance has no labels, and few cases have further information.
+    # Labels and replacements are optional, and have one entry per example.
     if case.labels is not None:
         changes["labels"] = case.labels[:n_examples]
     if case.meta is not None:

@@ -30,7 +30,7 @@ from rightreasons.difficulty.substitutions import (
     substitution_tests,
 )
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.eigenvalues import leading_eigenvalues
+from rightreasons.models.gradients.eigenvalues import compute_leading_eigenvalues
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.replicate.work import Work, write_interval
@@ -72,7 +72,7 @@ class TrainedModel:
 
 @dataclasses.dataclass(frozen=True)
 class Gaussians:
-    """Points of two Gaussians, and how a small network sees them.
+    """Points of two Gaussians, and the eigenvalues and margins of a small network trained on them.
 
     Attributes:
         points: (N, 2) points.
@@ -94,6 +94,9 @@ class Gaussians:
 def measure_gaussians(work: Work) -> dict[str, Any]:
     """Compare the eigenvalue of points in the plane with their distance from the decision boundary.
 
+    Args:
+        work: Settings of the step; `settings["n_gaussians"]` is the number of seeds.
+
     Returns:
         `rows`: for each seed, the rank correlation of eigenvalues with small margins, over all points and
         within each class, and the share of the hardest points that are close to the boundary; `facts`:
@@ -105,14 +108,14 @@ def measure_gaussians(work: Work) -> dict[str, Any]:
         plane = train_on_gaussians(seed)
         correlation = _correlate_with_margin(plane.eigenvalues, plane.margins)
         correlations.append(correlation)
-        # The hardest points should be among twice as many that are closest to the boundary.
+        # The share of the hardest points that are among the 2 * N_HARDEST closest to the boundary.
         hardest = np.argsort(-plane.eigenvalues)[:N_HARDEST]
         closest = np.argsort(plane.margins)[: 2 * N_HARDEST]
         figures = {
             "correlation": correlation,
             "close": round(100 * float(np.isin(hardest, closest).mean()), 6),
         }
-        # Both classes saturate at their own slope, so that their far points have two scales.
+        # The eigenvalues of points far from the boundary have another scale in each class.
         for label in range(2):
             is_of_class = plane.labels == label
             figures[f"class_{label}"] = _correlate_with_margin(
@@ -124,7 +127,7 @@ def measure_gaussians(work: Work) -> dict[str, Any]:
 
 
 def train_on_gaussians(seed: int) -> Gaussians:
-    """Train a network of two layers on two Gaussians, and take the eigenvalue of every point.
+    """Train a network of two layers on two Gaussians, and compute the Fisher eigenvalue of every point.
 
     Args:
         seed: Seed of the points and of the weights.
@@ -134,7 +137,7 @@ def train_on_gaussians(seed: int) -> Gaussians:
     upper = rng.multivariate_normal([3.5, 3.5], [[2, 1], [1, 2]], N_POINTS)
     points = np.concatenate((lower, upper))
     labels = np.repeat([0, 1], N_POINTS)
-    # The weights depend on the seed alone, and the caller's generator is left as it was.
+    # The weights depend only on the seed, and the caller's random state is restored.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 2)).double()
@@ -147,11 +150,11 @@ def train_on_gaussians(seed: int) -> Gaussians:
         loss.backward()
         optimizer.step()
 
-    # The Fisher information is with respect to the points, which therefore need gradients.
+    # The Fisher information is computed with respect to the points, which therefore need gradients.
     inputs = inputs.clone().requires_grad_()
     logits = network(inputs)
-    information = leading_eigenvalues(logits, inputs, eigenvector=True)
-    # Never None here, because eigenvectors were requested.
+    information = compute_leading_eigenvalues(logits, inputs, eigenvector=True)
+    # The type says that this may be None, but with `eigenvector=True` it is not.
     directions = cast(torch.Tensor, information.eigenvector)
     return Gaussians(
         points=points,
@@ -164,21 +167,25 @@ def train_on_gaussians(seed: int) -> Gaussians:
 
 
 def measure_pairs(work: Work) -> dict[str, Any]:
-    """Train models on original reviews, and measure the eigenvalues of pairs and the flips by difficulty.
+    """Train models on original reviews, and compare eigenvalues of pairs and flips by difficulty.
+
+    Args:
+        work: Settings, models, data and folder of the step. The settings have numbers of items, names of splits
+            and training options.
 
     Returns:
         `rows`: comparison of originals and revisions by model, seed, data set and split; `substitutions`:
         flip rates by model, seed and kind of replacement; and `facts` of both.
     """
     train = work.load("imdb_counterfactual", None, "train")
-    # Revised reviews would show the model what is asked of it later.
+    # Models are not trained on revised reviews, with which they are tested later.
     originals = work.sample(_select_originals(train), work.settings["n_train"])
     rows = []
     substitutions = []
     for model in _train_models(work, originals):
         for data_name in PAIRED_SETS:
             for split in work.settings["splits"]:
-                # Names as in the paper.
+                # The names of data sets and splits are those of the paper.
                 key = {
                     "model": model.name,
                     "seed": model.seed,
@@ -206,11 +213,11 @@ def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]
     """Train each model of the recipe with each of its seeds, and yield it.
 
     Args:
-        work: The work of the step; trained models are stored in its folder.
+        work: Settings, folder and data of the step; trained models are stored in its folder.
         train: Training reviews with `text` and `label`.
     """
     for name, path in work.models.items():
-        # A convolutional network and an encoder take other learning rates and lengths.
+        # Each model has its own learning rate and maximum length.
         training = work.settings["training"][name]
         for seed in range(work.settings["n_runs"][name]):
             folder = work.folder / name / f"seed-{seed}"
@@ -235,7 +242,7 @@ def _train_models(work: Work, train: datasets.Dataset) -> Iterator[TrainedModel]
 def _compare_pairs(
     model: TrainedModel, pairs: Sequence[dict[str, str]], folder: Path
 ) -> dict[str, Any]:
-    """Compare the eigenvalues of originals and revisions.
+    """Compare the largest Fisher eigenvalues of originals and revisions.
 
     Args:
         model: The trained model.
@@ -243,8 +250,9 @@ def _compare_pairs(
         folder: Folder in which the eigenvalues are stored.
 
     Returns:
-        Figures: the mean change of the eigenvalue and its deviation, the share of originals that are not
-        harder than their revisions, the overlap of both distributions, and the rank correlation of
+        Figures: `mean` and standard deviation of the difference, original minus revision; `shift`, the mean
+        divided by the deviation; `p_value`; `not_harder`, the percentage of originals that are not harder
+        than their revisions; `overlap` of both distributions; and `margin`, the rank correlation of
         eigenvalues with small margins.
     """
     eigenvalues = []
@@ -260,14 +268,13 @@ def _compare_pairs(
         eigenvalues.append(information.eigenvalues)
         logits.append(np.asarray(information.logits, dtype=np.float64))
     original_values, revised_values = eigenvalues
-    # Positive differences are originals that are harder than their revisions, as in the paper.
+    # As in the paper, a positive difference means that the original is harder than its revision.
     change = paired_difficulty(original_values, revised_values)
     overlap = distribution_overlap(original_values, revised_values)
-    # In units of its deviation, if there is any.
     shift = None
     if change.std:
         shift = round(change.mean / change.std, 6)
-    # The eigenvalue is a function of both the margin and the gradient: how much is the margin alone?
+    # The eigenvalue depends on the margin and on the gradient. The correlation shows the role of the margin.
     margins = _compute_margins(softmax(np.concatenate(logits)))
     correlation = _correlate_with_margin(np.concatenate(eigenvalues), margins)
     return {
@@ -285,7 +292,7 @@ def _list_pairs(work: Work, data_name: str, split: str) -> list[dict[str, str]]:
     """Return the texts {"original": …, "revised": …} of each pair of a split, sorted by pair.
 
     Args:
-        work: The work of the step, whose settings limit the number of pairs.
+        work: Settings, folder and data of the step; settings limit the number of pairs.
         data_name: A name of `PAIRED_SETS`.
         split: Name of the split.
     """
@@ -296,23 +303,25 @@ def _list_pairs(work: Work, data_name: str, split: str) -> list[dict[str, str]]:
             originals[row["pair_id"]] = row["text"]
         else:
             revisions[row["pair_id"]] = row["text"]
+    # Pairs without an original or a revision are left out.
     pair_ids = sorted(set(originals) & set(revisions), key=str)
+    # The maximum number of pairs; None for all.
+    n_pairs = work.settings["n_pairs"]
     pairs = []
-    # A limit of None takes all pairs.
-    for pair_id in pair_ids[: work.settings["n_pairs"]]:
+    for pair_id in pair_ids[:n_pairs]:
         pairs.append({ORIGINAL: originals[pair_id], "revised": revisions[pair_id]})
     return pairs
 
 
 def _summarize_pairs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts about the comparisons of originals and revisions, which sentences quote.
+    """Summarize the comparisons of originals and revisions, for the sentences of the recipe.
 
     Args:
         rows: Rows {"key": …, "figures": …}, with the figures of `_compare_pairs`.
 
     Returns:
-        The number of comparisons in which revisions are harder on average, the largest p-value, and the
-        range of the correlation with the margin.
+        `n_harder` of `n_rows` comparisons in which revisions are harder on average, the largest p-value,
+        and the lowest and highest correlation with the margin.
     """
     n_harder = 0
     largest_p_value = 0.0
@@ -321,7 +330,7 @@ def _summarize_pairs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         figures = row["figures"]
         margins.append(figures["margin"])
         n_harder += figures["mean"]["value"] < 0
-        # Without any change there is no test.
+        # The p-value is None if no eigenvalue changes.
         if figures["p_value"] is not None:
             largest_p_value = max(largest_p_value, figures["p_value"])
     return {
@@ -334,40 +343,48 @@ def _summarize_pairs(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _summarize_substitutions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the range of the flip rates of easy and hard reviews over models and seeds."""
-    hardest = []
-    easiest = []
-    # Sentences quote all kinds of substitutions together.
+    """Summarize the flip rates of easy and hard reviews over models and seeds.
+
+    Args:
+        rows: Rows {"key": …, "figures": …}, with the figures of `_describe_flips`.
+
+    Returns:
+        Lowest and highest flip rate of the hardest reviews, and highest flip rate of the easiest reviews,
+        in percent.
+    """
+    hardest_rates = []
+    easiest_rates = []
     for row in rows:
         if row["key"]["replaced by"] == "all kinds":
-            hardest.append(row["figures"]["hardest"])
-            easiest.append(row["figures"]["easiest"])
-    # A tiny model may know none of the words that replace others.
+            hardest_rates.append(row["figures"]["hardest"])
+            easiest_rates.append(row["figures"]["easiest"])
+    # There are no rates if the vocabulary of a tiny model has no replacements.
     return {
-        "lowest_hardest": min(hardest, default=0.0),
-        "highest_hardest": max(hardest, default=0.0),
-        "highest_easiest": max(easiest, default=0.0),
+        "lowest_hardest": min(hardest_rates, default=0.0),
+        "highest_hardest": max(hardest_rates, default=0.0),
+        "highest_easiest": max(easiest_rates, default=0.0),
     }
 
 
 def _replace_words(
     work: Work, model: TrainedModel, train_texts: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Measure which replaced words flip the predictions of a sample of original reviews.
+    """Measure how often replaced words flip the predictions of a sample of original reviews.
 
-    A single replacement at a time is the paper's test of hard reviews, and several antonyms at once its test
-    of easy reviews.
+    The paper tests hard reviews by one replacement at a time, and easy reviews by several antonyms at
+    once.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         model: The trained model.
-        train_texts: Training reviews, whose names of people may replace others.
+        train_texts: Training reviews, from which names of people are taken as replacements.
 
     Returns:
         A row {"key": …, "figures": …} of flip rates per kind of replacement.
     """
-    # The largest split has the most reviews to draw from.
-    reviews = work.load("imdb_counterfactual", None, work.settings["splits"][-1])
+    # The last split of the recipe is the largest.
+    split = work.settings["splits"][-1]
+    reviews = work.load("imdb_counterfactual", None, split)
     reviews = work.sample(_select_originals(reviews), work.settings["n_substituted"])
     texts = reviews["text"][:]
     ids = reviews["id"][:]
@@ -388,15 +405,15 @@ def _replace_words(
         name_pool=_list_names(train_texts),
         progress=False,
     )
-    reading: dict[str, Any] = {"ids": ids, "attributions": attributions}
-    single_tests = substitution_tests(model.classifier, texts, lookups, options, **reading)
+    inputs: dict[str, Any] = {"ids": ids, "attributions": attributions}
+    single_tests = substitution_tests(model.classifier, texts, lookups, options, **inputs)
     joint_options = options.replace(mode="joint", max_changes=work.settings["max_antonyms"])
     antonyms = {"antonym": lookups["antonym"]}
-    joint_tests = substitution_tests(model.classifier, texts, antonyms, joint_options, **reading)
+    joint_tests = substitution_tests(model.classifier, texts, antonyms, joint_options, **inputs)
 
     rows = []
     for kind, attempts in _group_attempts(single_tests, joint_tests).items():
-        # A tiny model may know none of the words of a kind.
+        # There are no attempts if the vocabulary of a tiny model has no words of a kind.
         if attempts:
             key = {"model": model.name, "seed": model.seed, "replaced by": kind}
             rows.append({"key": key, "figures": _describe_flips(attempts, eigenvalues)})
@@ -406,7 +423,7 @@ def _replace_words(
 def _group_attempts(
     single_tests: SubstitutionTests, joint_tests: SubstitutionTests
 ) -> dict[str, list[Attempt]]:
-    """Return kind of replacement, as the table calls it -> its attempts.
+    """Return kind of replacement, as named in the table -> its attempts.
 
     Args:
         single_tests: Replacements of one word at a time.
@@ -426,18 +443,19 @@ def _describe_flips(attempts: Sequence[Attempt], eigenvalues: Floats) -> dict[st
     """Return flip rates in percent: over all reviews, and over the easiest and the hardest quarter.
 
     Args:
-        attempts: Attempts on some of the reviews.
-        eigenvalues: (N,) difficulty of each review.
+        attempts: Attempts to flip the prediction of a review, each with the row of the review (`item`) and
+            whether it succeeded (`flipped`).
+        eigenvalues: (N,) largest Fisher eigenvalue of each review, by which the quarters are formed.
     """
     rates: FlipRates = flip_rates(
         [attempt.flipped for attempt in attempts],
         [attempt.item for attempt in attempts],
         eigenvalues,
     )
-    # Groups are ordered by rising eigenvalue.
+    # The groups are in the order of rising eigenvalues.
     easiest = rates.groups[0]
     hardest = rates.groups[-1]
-    # If all reviews flip equally often, there is no correlation.
+    # The correlation is undefined if all reviews flip equally often.
     correlation = None
     if rates.correlation.rho is not None:
         correlation = round(rates.correlation.rho, 6)
@@ -457,12 +475,12 @@ def _list_names(texts: Iterable[str]) -> tuple[str, ...]:
     for text in texts:
         for start, end in find_names(text):
             names.add(text[start:end])
-    # Sorted, as the order of a set differs between runs.
+    # Sort the names, because the order of a set differs between runs.
     return tuple(sorted(names))
 
 
 def _correlate_with_margin(eigenvalues: Floats, margins: Floats) -> float:
-    """Return the rank correlation of eigenvalues with small margins, to six digits."""
+    """Return Spearman's correlation of eigenvalues with negative margins, rounded to six digits."""
     result = stats.spearmanr(eigenvalues, -margins)
     return round(float(result.statistic), 6)
 

@@ -1,6 +1,6 @@
-"""Steps that need no model: what follows from the printed figures of a paper, and from our own.
+"""Steps that need no model: tests of a claim by printed figures of a paper, and by our own figures.
 
-Bihani & Rayz claim that the better calibrated models of a task rest on more shortcuts. `correlate_models`
+Bihani & Rayz claim that the better calibrated models of a task rely on more shortcuts. `correlate_models`
 tests this by their printed figures, and `correlate_trained_models` by those of an earlier step.
 """
 
@@ -20,27 +20,29 @@ from rightreasons.replicate.work import Work
 Floats = NDArray[np.float64]
 
 RESOLUTION = 1e-9
-"""Difference below which two sums of rank correlations are equal but for rounding."""
+"""Largest difference of two sums of rank correlations that is attributed to rounding."""
 
 
 CLAIMED = {"shortcut_rate": "P_sc", "excess": "excess", "shortcut_tradeoff": "T_sc"}
 """Figure that is related to the calibration error -> its name in sentences."""
 
 MIN_MODELS = 3
-"""Number of models without which their ranks in a task say nothing."""
+"""Minimum number of models in a task; with fewer, their ranks are not meaningful."""
 
 
 def correlate_models(work: Work) -> dict[str, Any]:
-    """Test by the printed figures whether trade-off and calibration error go together (Bihani & Rayz).
+    """Test by the printed figures whether trade-off and calibration error are related (Bihani & Rayz).
 
-    The claim is about models on one task, so that the ranks of the models within a task are the
-    evidence, and the mean correlation over tasks is the test statistic. If models were ranked at
-    random, each task would have the exact distribution of Spearman's correlation of five ranks; the
-    mean over tasks is their convolution.
+    The claim is about models on the same task, so that models are ranked within each task, and the
+    test statistic is the mean of Spearman's correlation over tasks. Its distribution for randomly
+    ranked models is computed exactly.
+
+    Args:
+        work: Settings of the step; `settings["printed"]` is the key of the table of printed figures.
 
     Returns:
         `rows` and `facts`: the mean correlation and its p-value, for the tasks of each number of classes,
-        and for all.
+        and for all tasks.
     """
     printed = load_recipe("bihani2025").printed[work.settings["printed"]]
     n_models = printed["n_models"]
@@ -72,8 +74,8 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int | Sequence
 
     Args:
         correlations: Spearman's correlation of each task.
-        n_models: Number of models that each correlation is over, without ties: one number for each
-            task, or a single one for all.
+        n_models: Number of models of each task, which are ranked without ties; or a single number for
+            all tasks.
 
     Returns:
         Two-sided p-value, in (0, 1].
@@ -87,52 +89,57 @@ def compute_mean_p_value(correlations: Sequence[float], n_models: int | Sequence
     if isinstance(n_models, int):
         n_models = [n_models] * len(correlations)
     distribution_by_size = {size: list_correlations(size) for size in set(n_models)}
-    # The distribution of the sum of the correlations, one task after another: its values, and their
-    # probabilities.
+    # The exact distribution of the sum of the correlations, to which one task after another is added:
+    # its possible values, and their probabilities.
     sums: Floats = np.zeros(1)
-    weights: Floats = np.ones(1)
+    sum_probabilities: Floats = np.ones(1)
     for size in n_models:
         values, probabilities = distribution_by_size[size]
         totals = np.add.outer(sums, values).ravel()
-        products = np.multiply.outer(weights, probabilities).ravel()
-        # Equal sums are merged, or there would be as many as a power of the number of tasks.
+        products = np.multiply.outer(sum_probabilities, probabilities).ravel()
+        # Merge equal sums. Otherwise, their number would grow exponentially with the number of tasks.
         rounded = np.round(totals, 9)
         sums, indices = np.unique(rounded, return_inverse=True)
-        weights = np.bincount(indices, products).astype(np.float64)
-    # The mean is as extreme as the sum, since all sums are over equally many tasks.
-    observed = abs(float(np.sum(correlations)))
-    is_extreme = np.abs(sums) >= observed - RESOLUTION
-    return float(weights[is_extreme].sum())
+        sum_probabilities = np.bincount(indices, products).astype(np.float64)
+    # The number of tasks is fixed, so that the sum can be tested in place of the mean.
+    observed_sum = abs(float(np.sum(correlations)))
+    is_extreme = np.abs(sums) >= observed_sum - RESOLUTION
+    return float(sum_probabilities[is_extreme].sum())
 
 
 def list_correlations(n_models: int) -> tuple[Floats, Floats]:
     """Return the values of Spearman's correlation under random ranks, and their probabilities.
 
     Args:
-        n_models: Number of ranks. All their orders are listed, so that it has to be small.
+        n_models: Number of ranks, at most about 8, because all their orders are listed.
 
     Example:
         >>> values, probabilities = list_correlations(3)
         >>> values.tolist()
         [-1.0, -0.5, 0.5, 1.0]
     """
-    # Spearman's correlation is Pearson's of the ranks.
+    # Spearman's correlation is Pearson's correlation of ranks.
     ranks = np.arange(n_models)
     correlations = []
     for permutation in itertools.permutations(range(n_models)):
         result = stats.pearsonr(ranks, permutation)
         correlations.append(result.statistic)
-    # Rounded, so that equal correlations are counted together.
+    # Round the correlations, so that equal ones are counted together.
     rounded = np.round(correlations, 9)
     values, counts = np.unique(rounded, return_counts=True)
     return values, counts / counts.sum()
 
 
 def correlate_trained_models(work: Work) -> dict[str, Any]:
-    """Relate the shortcut figures of our own models to their calibration error, within each task.
+    """Correlate the shortcut figures of our own models with their calibration error, within each task.
+
+    Args:
+        work: Settings and results of the step; `settings["measured"]` is the name of the step that measured the
+            models.
 
     Returns:
-        `rows`: mean correlation over tasks and its p-value, by figure; and `facts`: a sentence on them.
+        `rows`: mean rank correlation over tasks and its p-value, by figure; and `facts`: a sentence on
+        them.
     """
     measured = work.settings["measured"]
     models_by_task: dict[str, list[dict[str, Any]]] = {}
@@ -143,8 +150,8 @@ def correlate_trained_models(work: Work) -> dict[str, Any]:
     rows = []
     claims = []
     for name, short_name in CLAIMED.items():
-        figures = _relate_to_error(models_by_task, name)
-        # A figure may be undefined in all tasks, or there may be too few models.
+        figures = _average_correlations(models_by_task, name)
+        # Skip a figure that is undefined in all tasks, or if there are too few models.
         if figures is None:
             continue
         rows.append({"key": {"figure": short_name}, "figures": figures})
@@ -155,24 +162,24 @@ def correlate_trained_models(work: Work) -> dict[str, Any]:
     return {"rows": rows, "facts": {"answer": answer}}
 
 
-def _relate_to_error(
+def _average_correlations(
     models_by_task: Mapping[str, Sequence[dict[str, Any]]],
     name: str,
 ) -> dict[str, float] | None:
     """Return the mean rank correlation of a figure with the calibration error, and its p-value.
 
     Args:
-        models_by_task: Task -> figures of each model.
-        name: The figure, such as "shortcut_rate".
+        models_by_task: Task -> figures of each model, such as {"ece": {"value": 0.1}, …}.
+        name: Name of the figure, such as "shortcut_rate".
 
     Returns:
-        {"n_tasks": …, "mean_rho": …, "p_value": …}; None if no task has a correlation.
+        {"n_tasks": …, "mean_rho": …, "p_value": …}; None if the correlation is undefined in all tasks.
     """
     correlations = []
     n_models_by_correlation = []
     for models in models_by_task.values():
         rho = correlate_with_error(models, name)
-        # A model that is never cued by a shortcut has no trade-off, and its task no ranks.
+        # The correlation is None if a figure is undefined for a model, such as the trade-off.
         if rho is not None:
             correlations.append(rho)
             n_models_by_correlation.append(len(models))
@@ -191,12 +198,12 @@ def correlate_with_error(models: Sequence[dict[str, Any]], name: str) -> float |
     """Return Spearman's correlation of a figure with the calibration error over the models of a task.
 
     Args:
-        models: Figures of each model, each with its `value`.
-        name: The figure.
+        models: Figures of each model, such as {"ece": {"value": 0.1}, "f1": {"value": 90.0}}.
+        name: Name of the figure, such as "f1".
 
     Returns:
-        The correlation, or None with fewer than `MIN_MODELS` models, or if a model lacks the figure
-        or all models have one value.
+        The correlation; None if there are fewer than `MIN_MODELS` models, a model does not have the
+        figure, or all models have the same value or the same error.
 
     Example:
         >>> models = [{"ece": {"value": error}, "f1": {"value": 1 - error}} for error in (0.1, 0.2, 0.3)]
@@ -212,7 +219,7 @@ def correlate_with_error(models: Sequence[dict[str, Any]], name: str) -> float |
         values.append(model[name]["value"])
     if len(models) < MIN_MODELS:
         return None
-    # Without any difference there are no ranks.
+    # If all values are equal, the models cannot be ranked.
     if len(set(errors)) == 1 or len(set(values)) == 1:
         return None
     result = stats.spearmanr(errors, values)

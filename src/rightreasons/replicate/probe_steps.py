@@ -25,6 +25,10 @@ MIN_BIAS = 0.01
 def probe_trained_models(work: Work) -> dict[str, Any]:
     """Train a model on each benchmark, and probe it on items that it was not trained on.
 
+    Args:
+        work: Settings, models, data and folder of the step. `settings["benchmarks"]` has the splits of each data
+            set.
+
     Returns:
         `rows`: figures of the probes by model and benchmark; and `facts`: the number of models that prefer
         some answers without the question.
@@ -32,7 +36,7 @@ def probe_trained_models(work: Work) -> dict[str, Any]:
     rows = []
     n_biased = 0
     for benchmark, splits in work.settings["benchmarks"].items():
-        # All models see the same items.
+        # All models have the same training and test items.
         train, test, pool = _split_benchmark(work, benchmark, splits)
         for model_name, path in work.models.items():
             folder = work.folder / model_name / benchmark
@@ -47,11 +51,12 @@ def probe_trained_models(work: Work) -> dict[str, Any]:
                 progress=False,
                 **work.settings["training"],
             )
-            tables = _ask_probes(load_chooser(trained.folder), test, pool, work, folder / "scores")
+            scorer = load_chooser(trained.folder)
+            tables = _score_probes(scorer, test, pool, work, folder / "scores")
             figures = measure_probes(tables, resampling=Resampling(seed=0))
             key = {"model": model_name, "benchmark": benchmark, "items": len(test)}
             rows.append({"key": key, "figures": _describe_probes(figures)})
-            # A bias of 0 is that of a model without any preference.
+            # A model that prefers no answer has a bias of 0.
             bias = figures.prior_bias["no_question"].normalized_prior_bias
             n_biased += int(bias > MIN_BIAS)
     return {"rows": rows, "facts": {"n_biased": n_biased, "n_models": len(rows)}}
@@ -60,14 +65,18 @@ def probe_trained_models(work: Work) -> dict[str, Any]:
 def probe_language_models(work: Work) -> dict[str, Any]:
     """Probe language models without any training, by each method of scoring choices.
 
+    Args:
+        work: Settings, data and folder of the step. `settings["language_models"]` has the path of each model,
+            `settings["methods"]` the methods of scoring, `settings["benchmarks"]` the splits of each data set.
+
     Returns:
         `rows`: figures of the probes by model, method and benchmark; `facts` are empty.
     """
     rows = []
     for model_name, path in work.settings["language_models"].items():
-        # The folder of the packaged model differs between installations.
         model = path
         if path == PACKAGED:
+            # Recipes have the name of the packaged model, whose folder differs between installations.
             model = str(demo_language_model())
         for method in work.settings["methods"]:
             scorer = load_chooser(model, method=method)
@@ -75,7 +84,7 @@ def probe_language_models(work: Work) -> dict[str, Any]:
                 pool = work.load(benchmark, None, splits["test"])
                 test = work.sample(pool, work.settings["n_asked"])
                 folder = work.folder / model_name / method / benchmark
-                tables = _ask_probes(scorer, test, pool, work, folder)
+                tables = _score_probes(scorer, test, pool, work, folder)
                 figures = measure_probes(tables, resampling=Resampling(seed=0))
                 key = {
                     "model": model_name,
@@ -88,16 +97,18 @@ def probe_language_models(work: Work) -> dict[str, Any]:
 
 
 def _describe_language_model(figures: ProbeFigures) -> dict[str, Any]:
-    """Return the figures of `_describe_probes` with one more, the drop within the original choices.
+    """Return accuracy, prior bias and choice paralysis of a language model as the figures of a row.
+
+    In addition to the figures of trained models, `restricted` is the drop of the confidence in the correct
+    choice relative to the original choices, when most choices are added.
 
     Args:
         figures: Figures of the probes of one model on one benchmark.
     """
     cells = _describe_probes(figures)
-    # The drop is that of the probe with the most added choices.
-    largest = max(figures.paralysis)
-    drop = figures.paralysis[largest].restricted_drop
-    # The bootstrap has an interval whenever there are two items.
+    max_added = max(figures.paralysis)
+    drop = figures.paralysis[max_added].restricted_drop
+    # The interval is None if there are fewer than two items.
     if drop.interval is not None:
         cells["restricted"] = write_interval(drop.mean, drop.interval)
     return cells
@@ -109,10 +120,10 @@ def _split_benchmark(
     """Load a benchmark: items to train on, items to probe, and items from which probes borrow texts.
 
     Args:
-        work: The work of the step, whose settings limit the numbers of items.
+        work: Settings, folder and data of the step; settings limit the numbers of items.
         name: Name of the data set.
-        splits: "train" and "test" -> a split. If they are the same one, because the labels of the others
-            are not public, the model trains on the items that are not probed.
+        splits: "train" and "test" -> name of a split. If both are the same split, because the labels of
+            other splits are not public, the model is trained on the items that are not probed.
 
     Returns:
         Training items, test items, and the whole test split.
@@ -131,21 +142,22 @@ def _split_benchmark(
     return work.sample(train, work.settings["n_train"]), test, test_pool
 
 
-def _ask_probes(
+def _score_probes(
     scorer: Scorer, test: datasets.Dataset, pool: datasets.Dataset, work: Work, folder: Path
 ) -> ProbeTables:
-    """Score items as they are and under each probe.
+    """Score the choices of items, unperturbed and under each probe.
 
     Args:
-        scorer: A model that chooses.
+        scorer: A multiple-choice model or a language model.
         test: The items.
-        pool: Items from which probes borrow texts: the whole split, so that a larger sample of it has the
-            same perturbed items.
-        work: The work of the step, whose settings have the numbers of added choices.
+        pool: Items from which probes borrow texts: the whole split, so that the perturbed items do not
+            depend on the size of the sample.
+        work: Settings, folder and data of the step; settings have the numbers of added choices.
         folder: Folder in which the scores are stored, so that an interrupted step resumes.
     """
 
     def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
+        """Return the scores of the choices of items."""
         return choose(scorer, prompts, choices, ids=ids, progress=False, out=folder)
 
     n_added = tuple(work.settings["ks"])
@@ -162,18 +174,18 @@ def _describe_probes(figures: ProbeFigures) -> dict[str, Any]:
     Returns:
         Column of the table -> a number, or {"value": …, "low": …, "high": …}.
     """
-    # Variances are divided by their largest value, so that benchmarks with 2 and 4 choices compare.
+    # The prior bias is normalized to [0, 1], so that benchmarks with 2 and 4 choices can be compared.
     cells: dict[str, Any] = {
         "accuracy": write_interval(figures.accuracy, figures.accuracy_interval),
         "original": round(figures.original.normalized_prior_bias, 6),
     }
     for probe, bias in figures.prior_bias.items():
         cells[probe] = round(bias.normalized_prior_bias, 6)
-    # A probe has an interval only if it keeps the choice that was correct before.
+    # Only probes that keep the choice that was correct before are in this mapping.
     for probe, interval in figures.pseudo_correct_intervals.items():
         preference: Any = figures.prior_bias[probe].pseudo_correct
         cells[f"{probe}_pseudo"] = write_interval(preference.rate, interval)
-    # The dilution is the drop that the softmax alone would cause, by k choices as good as the average.
+    # The dilution is the drop that k added choices of average score would cause by the softmax alone.
     for n_added, paralysis in figures.paralysis.items():
         cells[f"paralysis_{n_added}"] = round(paralysis.choice_paralysis, 6)
         cells[f"dilution_{n_added}"] = round(paralysis.null_drop, 6)

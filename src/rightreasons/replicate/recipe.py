@@ -1,4 +1,4 @@
-"""Recipes: what it takes to repeat a paper, read from yaml.
+"""Recipes for repeating the experiments of papers, read from YAML files.
 
 `load_recipe` reads `recipes/PAPER.yaml` and `printed/PAPER.yaml`; a `Recipe` has the settings of
 each scale, the steps in their order, and the tables that are made of them.
@@ -31,7 +31,7 @@ class Scale:
     Attributes:
         cost: Expected cost in words, with the hardware.
         gpu_hours: Hours of one GPU; 0 if two cores are enough.
-        settings: Options that all steps see, by name.
+        settings: Options of all steps, by name.
     """
 
     cost: str
@@ -78,9 +78,9 @@ class Table:
         step: Name of the step whose rows are shown.
         figures: Columns of figures.
         rows: Key of the rows in the result of the step.
-        printed: Key of the printed table; None if the paper's table is not at hand.
-        match: Keys that a printed row and one of ours share if they are about the same; () if there
-            is a single row of each.
+        printed: Key of the printed table; None if the printed figures are not available.
+        match: Keys in which a printed row and our corresponding row have the same values; empty if
+            there is a single row of each.
         why: Reason why our figures differ from the printed ones.
     """
 
@@ -142,7 +142,7 @@ def load_recipe(paper: str) -> Recipe:
     check_one_of(paper, PAPERS, "paper")
     content = _read_yaml("recipes", paper)
     scales = {}
-    # The settings of a scale are those of all its steps.
+    # A scale sets options of all steps, such as numbers of items.
     for name, scale in content["scales"].items():
         scales[name] = Scale(
             cost=scale["cost"],
@@ -151,10 +151,10 @@ def load_recipe(paper: str) -> Recipe:
         )
     steps = []
     for step in content["steps"]:
-        # All further keys of the entry of a step are its options.
+        # The options of a step are all other keys of its entry.
         options = {key: value for key, value in step.items() if key not in ("name", "kind")}
         steps.append(Step(name=step["name"], kind=step["kind"], options=options))
-    # The printed tables are in a file of their own, with their sources.
+    # The printed tables are in a separate file.
     return Recipe(
         paper=paper,
         title=content["title"],
@@ -179,8 +179,8 @@ def _parse_table(content: Mapping[str, Any]) -> Table:
         TypeError: If a figure has an unknown key, such as a misspelled one.
     """
     figures = []
-    # A misspelled key of a figure is an error here, and not an empty column later.
     for figure in content["figures"]:
+        # An unknown key raises a TypeError.
         figures.append(Figure(**figure))
     return Table(
         title=content["title"],
@@ -194,7 +194,7 @@ def _parse_table(content: Mapping[str, Any]) -> Table:
 
 
 def _read_yaml(folder: str, paper: str) -> Any:
-    """Read a yaml file of a paper."""
+    """Read a YAML file of a paper."""
     file = FOLDER / folder / f"{paper}.yaml"
-    # The file of a paper whose tables are not at hand has comments alone.
+    # If the printed tables are not available, the file has only comments, and its content is None.
     return yaml.safe_load(file.read_text("utf-8")) or {}

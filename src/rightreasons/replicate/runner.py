@@ -1,7 +1,7 @@
 """Run the steps of a recipe, store each, and write the tables.
 
-A step that is done is stored with a digest of its settings in `OUT/steps`, so that an interrupted
-replication resumes. `OUT/results.json` has what all tables are made of, and no text of the data.
+A finished step is stored with a digest of its settings in `OUT/steps`, so that an interrupted
+replication resumes. `OUT/results.json` has the figures of all tables, and no text of the data.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Replication(Result):
     Attributes:
         paper: Name of the recipe.
         scale: Name of the scale.
-        cpu_seconds: CPU time of each step, over all threads and child processes. A step that was
-            interrupted counts its last run alone.
+        cpu_seconds: CPU time of each step, over all threads and child processes. For a step that was
+            interrupted, only the last run counts.
         steps: Stored result of each step: `rows` of figures, and `facts` for sentences.
     """
 
@@ -65,21 +65,21 @@ def replicate(
     Args:
         paper: Name of the recipe: "beluga2023", "bihani2025", "datta2020", "kavumba2019" or
             "shen2022".
-        out: Folder of the result. A second call resumes; steps that are done are not repeated.
+        out: Folder of the result. A second call resumes; finished steps are not repeated.
         scale: "small" (default), sized for an hour on two cores; "paper", the size of the paper; or
             "medium", which takes hours, for beluga2023, bihani2025 and shen2022.
         data_dir: Folder with local copies of the data sets, as in `load_dataset`. If None, they are
             downloaded.
         report: Whether to run nothing, and write TABLES.md again from results.json in `out`.
-        tell: Called with a line before and after each step. If None, nothing is told.
+        tell: Function that is called with a status message before and after each step; None for no
+            messages.
 
     Returns:
-        The `Replication`, which is also in `out`/results.json; TABLES.md is next to it.
+        The `Replication`, which is also stored in `out`/results.json; TABLES.md is next to it.
 
     Raises:
-        ValueError: If a name is unknown, or `report` is asked for and nothing is stored.
+        ValueError: If a name is unknown, or `report` is true and nothing is stored.
     """
-    # Names are checked before anything runs.
     recipe = load_recipe(paper)
     check_one_of(scale, tuple(recipe.scales), "scale")
     folder = check_folder(out, own=(RESULTS, TABLES, STEPS, WORK))
@@ -93,7 +93,14 @@ def replicate(
 
 
 def read_replication(folder: Path) -> Replication:
-    """Read a stored replication."""
+    """Read a stored replication.
+
+    Args:
+        folder: Folder of the replication, with results.json.
+
+    Raises:
+        OptionError: If the folder contains none.
+    """
     file = folder / RESULTS
     if not file.is_file():
         raise OptionError(
@@ -110,14 +117,14 @@ def _run_steps(
     data_dir: str | os.PathLike[str] | None,
     tell: Callable[[str], None],
 ) -> Replication:
-    """Run the steps of a recipe in their order, without those that are stored already.
+    """Run the steps of a recipe in their order, except those whose results are stored.
 
     Args:
         recipe: The recipe.
         scale: Name of the scale.
-        folder: Folder of the replication, in which each step is stored when it is done.
+        folder: Folder of the replication, in which the result of each step is stored.
         data_dir: Folder with local copies of the data sets; None to download them.
-        tell: Called with a line before and after each step.
+        tell: Function that is called with a status message before and after each step.
 
     Returns:
         The results and the CPU times of all steps.
@@ -127,13 +134,13 @@ def _run_steps(
     settings = recipe.scales[scale]
     for step in recipe.steps:
         file = folder / STEPS / f"{step.name}.json"
-        # A stored result is used only if the settings of the step are the same as then.
+        # A stored result is used only if it was made with the same settings.
         digest = digest_value([step.kind, dict(step.options), dict(settings.settings)])
         record = read_record(file, digest)
         if record is None:
             tell(f"{recipe.paper}, {step.name}: running")
             record = _run_step(step, settings, folder, data_dir, results)
-            # Written at once, so that an interruption costs one step at most.
+            # The result is stored before the next step, so that an interruption costs at most one step.
             write_record(file, record, digest)
         results[step.name] = record["result"]
         cpu_seconds[step.name] = record["cpu_seconds"]
@@ -158,28 +165,28 @@ def _run_step(
         results: Name of an earlier step -> its result.
 
     Returns:
-        {"result": what the step returned, "cpu_seconds": its CPU time}.
+        {"result": result of the step, "cpu_seconds": its CPU time}.
     """
-    # The steps import torch, which a report does not need.
+    # Imported here, because the steps import torch, which takes long, and which a report does not need.
     from rightreasons.replicate import steps
 
     start = _get_cpu_seconds()
     work = steps.Work(
         folder=folder / WORK / step.name,
         data_dir=data_dir,
-        # A scale may give a step fewer tasks than its recipe does.
+        # A scale may replace an option of a step, such as the list of tasks.
         settings={**step.options, **scale.settings},
         results=results,
     )
     result = steps.STEPS[step.kind](work)
-    # Models and scores of a finished step take hundreds of megabytes, and are not needed again.
+    # Models and scores of the step have hundreds of megabytes, and are not needed any more.
     shutil.rmtree(work.folder, ignore_errors=True)
     return {"result": result, "cpu_seconds": round(_get_cpu_seconds() - start, 1)}
 
 
 def _get_cpu_seconds() -> float:
     """Return the CPU time of this process and of its finished children, in seconds."""
-    # Wall time would say how busy the machine was, and not what a replication costs.
+    # Unlike wall time, CPU time does not depend on other programs that run on the machine.
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

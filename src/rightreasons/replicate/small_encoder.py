@@ -1,8 +1,8 @@
 """A smaller copy of an encoder, for experiments of hundreds of trainings on two cores.
 
-It keeps the first layers, and the word pieces that the texts of the experiment are made of. Word
-pieces are matched longest first, so that a text is cut as before: the tokens, and what the layers
-compute, are those of the whole encoder.
+It keeps the first layers, and the word pieces of the texts of the experiment. These texts have the
+same tokens as with the whole vocabulary, because word pieces are matched longest first. So the layers
+that are kept compute the same as in the whole encoder.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def make_small_encoder(
     Args:
         encoder: Folder or hub id of an encoder with BERT's WordPiece vocabulary.
         folder: The folder; if it has an encoder already, nothing is written.
-        texts: Texts whose word pieces are kept; None to keep all.
+        texts: Texts whose word pieces are kept; None to keep the whole vocabulary.
         n_layers: Number of layers to keep.
 
     Returns:
         The folder.
     """
-    # The steps of other papers do not need the library of models.
+    # Imported here, because other steps do not need transformers, which takes long to import.
     import transformers
 
     if (folder / "config.json").is_file():
@@ -43,13 +43,13 @@ def make_small_encoder(
     selected = None
     if texts is not None:
         selected = _select_pieces(tokenizer, texts)
-        _cut_embeddings(model, selected)
+        _select_embeddings(model, selected)
 
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder)
     if selected is not None:
         _renumber_vocabulary(folder / "tokenizer.json", selected)
-    # The configuration is written last: it says that the folder is complete.
+    # The model is written last, because config.json marks the folder as complete.
     model.save_pretrained(folder)
     return folder
 
@@ -62,7 +62,7 @@ def _select_pieces(tokenizer: Any, texts: Sequence[str]) -> list[int]:
     return sorted(pieces)
 
 
-def _cut_embeddings(model: Any, selected: Sequence[int]) -> None:
+def _select_embeddings(model: Any, selected: Sequence[int]) -> None:
     """Keep only the embeddings of some word pieces of a model, which is changed in place.
 
     Args:
@@ -73,9 +73,11 @@ def _cut_embeddings(model: Any, selected: Sequence[int]) -> None:
 
     embeddings = model.embeddings.word_embeddings
     make_embedding: Any = torch.nn.Embedding.from_pretrained
-    # They can be trained, as before.
     model.embeddings.word_embeddings = make_embedding(
-        embeddings.weight.detach()[selected], freeze=False, padding_idx=embeddings.padding_idx
+        embeddings.weight.detach()[selected],
+        # By default, `from_pretrained` excludes the embeddings from training.
+        freeze=False,
+        padding_idx=embeddings.padding_idx,
     )
     model.config.vocab_size = len(selected)
 
@@ -85,8 +87,8 @@ def _renumber_vocabulary(file: Path, selected: Sequence[int]) -> None:
 
     Args:
         file: tokenizer.json of a WordPiece tokenizer, which is overwritten.
-        selected: Old numbers of the word pieces, ascending. Their new numbers are their positions here, as
-            in the embeddings of the model.
+        selected: Old numbers of the word pieces, ascending. The new number of a word piece is its position
+            in this list, as in the embeddings of the model.
     """
     description = json.loads(file.read_text("utf-8"))
     vocabulary = description["model"]["vocab"]

@@ -18,11 +18,14 @@ SUITE = "checklist_reading"
 
 
 def score_released_answers(work: Work) -> dict[str, Any]:
-    """Score the answers that CheckList released with its reading suite, and compare with its own outcomes.
+    """Compare the failures that CheckList released with its reading suite with our scores of its answers.
+
+    Args:
+        work: The step, with the folder of local copies of the data sets (`data_dir`).
 
     Returns:
-        `rows`: number of failed cases of each test, as released and by our rules; and `facts`: the number
-        of tests in which both are equal.
+        `rows`: number of failed cases of each test, as released and by our expectations; and `facts`: the
+        number of tests with equal numbers, and the number of all tests.
     """
     suite = open_suite(SUITE, data_dir=work.data_dir, known_issues=False)
     test_by_name = read_released_answers(work.data_dir)
@@ -31,6 +34,7 @@ def score_released_answers(work: Work) -> dict[str, Any]:
         for case in functionality.cases:
             answers += test_by_name[functionality.name].answers[case.id]
 
+    # Count the failed cases by our expectations, and by the released outcomes.
     rows = []
     n_equal = 0
     for result in pass_rates(answers, suite.table(), outputs="texts").functionalities:
@@ -39,7 +43,6 @@ def score_released_answers(work: Work) -> dict[str, Any]:
         n_equal += n_failed == n_released
         key = {"test": result.functionality, "type": result.test_type, "cases": result.n_cases}
         rows.append({"key": key, "figures": {"released": n_released, "ours": n_failed}})
-    # The released outcomes are flags of failure, by CheckList's own comparison.
     return {"rows": rows, "facts": {"n_equal": n_equal, "n_tests": len(rows)}}
 
 
@@ -49,7 +52,7 @@ class ReleasedTest:
 
     Attributes:
         answers: Answers to the examples of each case, by the id of the case in `Suite`.
-        n_failed: Number of cases that the released flags call failed.
+        n_failed: Number of cases that failed, according to the released outcomes.
     """
 
     answers: Mapping[str, list[str]]
@@ -67,24 +70,27 @@ def read_released_answers(
     Returns:
         The answers by the name of the test.
     """
-    # `release` is a method of the builders of suites alone.
+    # The type is Any, because only the builders of suites have the method `release`.
     builder: Any = load_builder(SUITE, data_dir=data_dir, known_issues=False)
-    released = {}
+    test_by_name = {}
     for test in read_pickled_tests(builder.release()):
         results = test.get("results")
-        n_failed = len(results["passed"]) - sum(results["passed"])
-        released[test.name] = ReleasedTest(_list_answers(results["preds"]), n_failed)
-    return released
+        passed = results["passed"]
+        test_by_name[test.name] = ReleasedTest(
+            answers=_list_answers(results["preds"]),
+            n_failed=len(passed) - sum(passed),
+        )
+    return test_by_name
 
 
 def _list_answers(predictions: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the id of each case of a test in `Suite` -> the released answers to its examples.
+    """Return id of a case -> the released answers to its examples.
 
     Args:
         predictions: One entry per case: the answers to its examples, or the answer to its only example.
     """
     answers = {}
-    # The ids of released cases are their numbers.
+    # In a `Suite`, the id of a released case is its number.
     for number, case_answers in enumerate(predictions):
         if isinstance(case_answers, str):
             case_answers = [case_answers]

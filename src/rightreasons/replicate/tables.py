@@ -39,10 +39,8 @@ def write_tables(recipe: Recipe, scale: str, results: Mapping[str, Any], file: P
         The file.
     """
     sections = [_write_introduction(recipe, scale)]
-    lines = []
-    for sentence in write_sentences(recipe, results):
-        lines.append(f"- {sentence}")
-    sections.append("\n".join(lines))
+    bullets = [f"- {sentence}" for sentence in write_sentences(recipe, results)]
+    sections.append("\n".join(bullets))
     for table in recipe.tables:
         sections.append(write_table(recipe, table, results))
     return write_text(file, "\n\n".join(sections) + "\n")
@@ -56,7 +54,7 @@ def write_sentences(recipe: Recipe, results: Mapping[str, Any]) -> list[str]:
             colon: "{train.p_value:.2f}".
         results: Result of each step by its name, with its `facts`.
     """
-    # The fields of `str.format` reach attributes, but no keys of a mapping with a format.
+    # In a template, `str.format` reads {step.fact} as an attribute, so that facts become attributes.
     facts_by_step = {}
     for name, result in results.items():
         facts_by_step[name] = SimpleNamespace(**result["facts"])
@@ -66,8 +64,8 @@ def write_sentences(recipe: Recipe, results: Mapping[str, Any]) -> list[str]:
 def write_table(recipe: Recipe, table: Table, results: Mapping[str, Any]) -> str:
     """Write a table in Markdown, with its heading.
 
-    If the paper's table is at hand as numbers, there is a line per row and figure, with the printed figure
-    next to ours. Otherwise there is a line per row of ours.
+    If the printed figures are available, there is a line per row and figure, with the printed figure next
+    to ours. Otherwise, there is a line per row of ours.
 
     Args:
         recipe: The recipe, with the printed tables.
@@ -81,15 +79,16 @@ def write_table(recipe: Recipe, table: Table, results: Mapping[str, Any]) -> str
     else:
         printed = recipe.printed[table.printed]
         lines += _compare_rows(table, printed["rows"], rows)
-        lines += ["", f"Printed: {printed['source'].strip()}"]
-    # The reason why our figures differ comes last.
+        source = printed["source"].strip()
+        lines += ["", f"Printed: {source}"]
+    # At the end, the reason why our figures differ from the printed ones.
     if table.why:
         lines += ["", table.why.strip()]
     return "\n".join(lines)
 
 
 def _write_introduction(recipe: Recipe, scale: str) -> str:
-    """Write the head of the page: what is repeated, by which command, at what cost, and the definitions.
+    """Write the beginning of the page: paper, question, command, cost, and definitions.
 
     Args:
         recipe: The recipe.
@@ -103,26 +102,26 @@ def _write_introduction(recipe: Recipe, scale: str) -> str:
         f"```bash\n{command}\n```",
         f"Scale `{scale}`: {recipe.scales[scale].cost}",
     ]
-    # Whoever reads the page at a small scale wants to know what the scale of the paper would cost.
-    paper = recipe.scales["paper"]
+    # At a smaller scale, also state the cost of the scale of the paper.
+    paper_scale = recipe.scales["paper"]
     if scale != "paper":
-        paragraphs.append(f"Scale `paper`: {paper.cost} About {paper.gpu_hours:g} GPU hours.")
-    definitions = []
-    for definition in recipe.definitions:
-        definitions.append(f"- {definition}")
-    paragraphs.append("\n".join(definitions))
+        paragraphs.append(
+            f"Scale `paper`: {paper_scale.cost} About {paper_scale.gpu_hours:g} GPU hours."
+        )
+    bullets = [f"- {definition}" for definition in recipe.definitions]
+    paragraphs.append("\n".join(bullets))
     return "\n\n".join(paragraphs)
 
 
 def _list_rows(table: Table, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a Markdown table of our figures alone.
+    """Yield the lines of a Markdown table of our figures, without printed ones.
 
     Args:
         table: The table, with its columns of figures.
-        rows: Rows {"key": {heading: value}, "figures": {name: figure}} with the same keys, which are the
-            left columns.
+        rows: Rows such as {"key": {"task": "sst2", "model": "BERT"}, "figures": {"f1": 90.1, …}}, all with
+            the same keys, which become the left columns.
     """
-    # A tiny model may know none of the words that a step inserts.
+    # At a small scale, a step may have no rows.
     if not rows:
         yield "There is nothing to show at this scale."
         return
@@ -146,18 +145,18 @@ def _compare_rows(
     """Yield the lines of a Markdown table of printed figures next to ours, in the order of the paper.
 
     Args:
-        table: The table; `match` has the keys that corresponding rows share.
+        table: The table; `match` has the keys in which corresponding rows have the same values.
         printed_rows: Rows {"key": …, "figures": …} of the paper.
-        our_rows: Rows of ours. A row may correspond to several of the paper, and the reverse.
+        our_rows: Our rows. A row of ours may correspond to several rows of the paper, and vice versa.
     """
     yield _join_cells(COMPARED)
     yield _join_cells(["---"] * len(COMPARED))
     for printed in printed_rows:
-        partners = _find_partners(printed, our_rows, table.match)
-        for partner in partners:
-            yield from _compare_figures(table, printed, partner)
-        # A printed row that we do not repeat is shown, too.
-        if not partners:
+        matching_rows = _find_matching_rows(printed, our_rows, table.match)
+        for row in matching_rows:
+            yield from _compare_figures(table, printed, row)
+        # Also show printed rows that we did not repeat.
+        if not matching_rows:
             yield from _compare_figures(table, printed, None)
 
 
@@ -167,14 +166,14 @@ def _compare_figures(table: Table, printed: Row, ours: Row | None) -> Iterator[s
     Args:
         table: The table, with its columns of figures.
         printed: A row of the paper.
-        ours: Our row; None if we do not repeat it.
+        ours: Our row; None if we did not repeat the printed one.
     """
     for figure in table.figures:
         printed_value = printed["figures"].get(figure.name)
         our_value = None
         if ours is not None:
             our_value = ours["figures"].get(figure.name)
-        # A paper prints other figures for some rows than for others.
+        # Not all rows of a paper have the same figures.
         if printed_value is None and our_value is None:
             continue
         cells = [
@@ -188,19 +187,20 @@ def _compare_figures(table: Table, printed: Row, ours: Row | None) -> Iterator[s
         yield _join_cells(cells)
 
 
-def _find_partners(printed: Row, our_rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Return our rows that correspond to a printed row: those with the same values of some keys.
+def _find_matching_rows(printed: Row, our_rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return our rows that have the same values of the given keys as a printed row.
 
     Args:
         printed: A row of the paper.
         our_rows: Our rows.
-        keys: The keys; () if every row corresponds to it.
+        keys: The keys. If empty, all our rows are returned.
     """
-    partners = []
+    matching_rows = []
     for row in our_rows:
-        if all(row["key"].get(key) == printed["key"].get(key) for key in keys):
-            partners.append(row)
-    return partners
+        is_equal = [row["key"].get(key) == printed["key"].get(key) for key in keys]
+        if all(is_equal):
+            matching_rows.append(row)
+    return matching_rows
 
 
 def _describe_key(row: Row | None) -> str:
@@ -215,8 +215,9 @@ def format_figure(value: Any, figure: Figure) -> str:
     """Write a figure with its standard deviation over runs and its interval, if it has them.
 
     Args:
-        value: A number; or {"value": …} with `std`, or `low` and `high`; or None for a missing figure.
-        figure: The column, with its number of digits.
+        value: A number; a mapping such as {"value": 63.73, "std": 2.81} or {"value": 5.0, "low": 1.0,
+            "high": 9.0}; or None for a missing figure.
+        figure: The column of the table; `digits` is its number of decimal places.
 
     Example:
         >>> format_figure({"value": 63.73, "std": 2.81}, Figure("overall", "overall"))
@@ -236,27 +237,28 @@ def format_figure(value: Any, figure: Figure) -> str:
 
 
 def _format_difference(printed: Any, ours: Any, digits: int) -> str:
-    """Write our figure minus the printed one; "same" if both are equal as printed.
+    """Write our figure minus the printed one; "same" if both are equal after rounding.
 
     Args:
-        printed: Figure of the paper, in a form of `format_figure`; None for a missing one.
-        ours: Our figure.
+        printed: Figure of the paper: a number, {"value": number, …}, or None if it is missing.
+        ours: Our figure, in one of these forms.
         digits: Number of decimal places that the paper prints.
     """
     printed_value = _parse_figure(printed)["value"]
     our_value = _parse_figure(ours)["value"]
     if printed_value is None or our_value is None:
         return MISSING
-    # The printed figure has no further digits, so that ours is rounded to as many.
+    # Our figure is rounded to the digits that the paper prints.
     difference = round(our_value, digits) - round(printed_value, digits)
-    # The difference of two rounded numbers is not exactly a multiple of the last digit.
-    if abs(difference) < 0.5 * 10**-digits:
+    # The difference may not be exactly 0, because decimal fractions are inexact.
+    last_digit = 10**-digits
+    if abs(difference) < 0.5 * last_digit:
         return "same"
     return f"{difference:+.{digits}f}"
 
 
 def _parse_figure(value: Any) -> Mapping[str, Any]:
-    """Return a figure as a mapping with `value`: a number stands for one without further parts."""
+    """Return a figure as a mapping with the key "value". A number has no further keys, such as "std"."""
     if isinstance(value, Mapping):
         return value
     return {"value": value}

@@ -25,16 +25,19 @@ FIGURES = {"f1": 100, "shortcut_rate": 100, "excess": 100, "shortcut_tradeoff": 
 def measure_paradox(work: Work) -> dict[str, Any]:
     """Fine-tune each model on each task, and measure calibration and shortcuts (Table 3).
 
+    Args:
+        work: Settings, models, data and folder of the step. `settings["tasks"]` has the data set of each task.
+
     Returns:
-        `rows`: figures by task and model; and `facts`: the number of rows in which shortcut tokens are more
-        frequent in the attributions than their frequency explains.
+        `rows`: figures by task and model; and `facts`: the number of rows, and the number of those with a
+        positive `excess`, in which shortcut tokens are more frequent among the important tokens than their
+        frequency in the texts explains.
     """
     rows = []
     for task, source in work.settings["tasks"].items():
         for model_name, path in work.models.items():
             figures = _measure_model(work, task, source, model_name, path)
             rows.append({"key": {"task": task, "model": model_name}, "figures": figures})
-    # Sentences quote this number.
     n_excess = 0
     for row in rows:
         n_excess += row["figures"]["excess"]["value"] > 0
@@ -42,14 +45,19 @@ def measure_paradox(work: Work) -> dict[str, Any]:
 
 
 def measure_corrections(work: Work) -> dict[str, Any]:
-    """Measure some tasks again with the known issues of their data corrected, next to the released data.
+    """Repeat some tasks with the known issues of their data corrected, and compare the figures.
+
+    Args:
+        work: Settings, models, data and results of the step. `settings["corrected_tasks"]` has the corrected data
+            set of each task, and `settings["released"]` the name of the step that measured the released data.
 
     Returns:
-        `rows`: figures by task and state of the data; and `facts`: the figures of both states, and a
+        `rows`: figures by task and data ("as released" or "corrected"); and `facts`: both figures, and a
         sentence on the changes.
     """
+    # The figures of the released data are those of an earlier step.
     released_rows = work.results[work.settings["released"]]["rows"]
-    # One model suffices, because the correction is about the data.
+    # Only the first model is used, because the corrections are about the data.
     model_name, path = next(iter(work.models.items()))
     rows = []
     facts: dict[str, Any] = {}
@@ -62,7 +70,7 @@ def measure_corrections(work: Work) -> dict[str, Any]:
             rows.append({"key": {**key, "data": data}, "figures": figures})
 
         changes.append(_describe_correction(task, released, corrected))
-        # A figure may be undefined in one of the states.
+        # A figure may be undefined on one of the two versions of the data.
         for name in FIGURES:
             if name in released and name in corrected:
                 facts[f"{task}_{name}"] = released[name]["value"]
@@ -93,12 +101,12 @@ def _describe_correction(
     released: dict[str, Any],
     corrected: dict[str, Any],
 ) -> str:
-    """Describe what the correction of a task changes, as a clause of a sentence.
+    """Describe how F1 and the shortcut rate change with the correction of a task, as a clause.
 
     Args:
         task: Name of the task.
-        released: Figure -> {"value": percent} on the data as released.
-        corrected: Figure -> {"value": percent} on the corrected data.
+        released: Figures on the released data, such as {"f1": {"value": 90.1}, …}, in percent.
+        corrected: Figures on the corrected data.
     """
     f1 = corrected["f1"]["value"]
     released_f1 = released["f1"]["value"]
@@ -120,14 +128,14 @@ def _measure_model(
     """Fine-tune a model on a task with each seed, and return the mean and deviation of its figures.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         task: Name of the task.
-        source: Entry of the task in the recipe, as in `_load_texts`.
+        source: Data set and splits of the task, such as {"name": "sst2", "train": "train", "test": "test"}.
         model_name: Name of the model in the recipe.
-        path: Its path or hub id.
+        path: Path or hub id of the model.
 
     Returns:
-        Figure -> {"value": mean over seeds, "std": deviation}.
+        Figure -> {"value": mean over seeds, "std": standard deviation}.
     """
     records = []
     for seed in work.seeds:
@@ -139,14 +147,15 @@ def _average_records(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean and the deviation over seeds of each figure of `FIGURES`.
 
     Args:
-        records: Figure -> value, None if it is undefined, for each seed.
+        records: For each seed, figure -> value; None if it is undefined.
 
     Returns:
-        Figure -> {"value": mean, "std": deviation}. A figure that is undefined for all seeds is left out.
+        Figure -> {"value": mean, "std": standard deviation}, without figures that are undefined for all
+        seeds.
     """
     figures = {}
     for name, factor in FIGURES.items():
-        # The trade-off is undefined for a model without shortcut-cued predictions.
+        # The trade-off is undefined if no prediction relies on shortcuts.
         values = [record[name] for record in records if record[name] is not None]
         if values:
             figures[name] = average_runs(values, scale=factor)
@@ -164,11 +173,11 @@ def _measure_run(
     """Fine-tune a model on a task once, and measure it on the test items.
 
     Args:
-        work: The work of the step.
+        work: Settings, folder and data of the step.
         task: Name of the task.
-        source: Entry of the task in the recipe, as in `_load_texts`.
+        source: Data set and splits of the task, such as {"name": "sst2", "train": "train", "test": "test"}.
         model_name: Name of the model in the recipe.
-        path: Its path or hub id.
+        path: Path or hub id of the model.
         seed: Seed of the training.
 
     Returns:
@@ -177,7 +186,7 @@ def _measure_run(
     train = work.sample(_load_texts(work, source, "train"), work.settings["n_train"])
     test = work.sample(_load_texts(work, source, "test"), work.settings["n_test"])
     folder = work.folder / model_name / task / f"seed-{seed}"
-    # Each model has its own training options: fewer layers need larger steps to learn at all.
+    # Training options differ between models. For example, a small model needs a larger learning rate.
     training = work.settings["training"][model_name]
     trained = fine_tune(
         work.prepare_model(path, train, folder / "untrained", seed),
@@ -191,7 +200,7 @@ def _measure_run(
     classifier = load_classifier(trained.folder)
     attribution = work.settings.get("attribution", {})
     protocol = get_protocol(work.settings["protocol"], **attribution)
-    # The tokens that predict a label in the training texts, as the classifier's tokenizer splits them.
+    # The heads are the tokens that are associated with a label in the training texts.
     heads = rank_training_heads(
         train["text"][:],
         np.array(train["label"][:]),
@@ -214,9 +223,10 @@ def _load_texts(work: Work, source: dict[str, Any], part: str) -> datasets.Datas
     """Load the items of a task that models are trained or tested on.
 
     Args:
-        work: The work.
-        source: Entry of the task: `name`, perhaps `config`, the splits `train` and `test`; and, to
-            correct the data, `known_issues`, and a regular expression of what is `removed` from texts.
+        work: Settings, folder and data of the step.
+        source: Entry of the task in the recipe: `name` of the data set, names of the splits `train` and
+            `test`, and optionally `config`, `known_issues` (whether to correct them), and `removed` (a
+            regular expression; its matches are removed from the texts).
         part: "train" or "test".
     """
     data = work.load(
@@ -230,5 +240,5 @@ def _load_texts(work: Work, source: dict[str, Any], part: str) -> datasets.Datas
         return data
     expression = re.compile(pattern, re.IGNORECASE)
     texts = [expression.sub("", text) for text in data["text"][:]]
-    # The other columns, and the names of the labels, stay as they are.
+    # Replace only this column, so that the others keep their types, such as the names of the labels.
     return data.remove_columns("text").add_column("text", texts)

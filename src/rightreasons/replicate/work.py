@@ -1,4 +1,4 @@
-"""What a step works with: its settings, its folder, the data, and the results of earlier steps."""
+"""Inputs of the steps: settings, a folder, data sets, models, and results of earlier steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GLOVE_CNN = "glove_cnn"
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """Everything that a step reads.
+    """The settings, data and models of a step, and the results of earlier steps.
 
     Attributes:
         folder: Folder of the models and scores of the step, removed when it is done.
@@ -51,7 +51,7 @@ class Work:
         """Path or hub id of each model, by the name that tables show."""
         models = {}
         for name, path in self.settings["models"].items():
-            # The folder of the packaged encoder differs between installations, so recipes name it.
+            # Recipes have the name of the packaged encoder, whose folder differs between installations.
             if path == PACKAGED:
                 path = self._open_packaged(name)
             models[name] = path
@@ -67,7 +67,7 @@ class Work:
         n_layers = self.settings.get("first_layers", {}).get(name)
         if n_layers is None:
             return str(encoder)
-        # A third of the layers takes a third of the time.
+        # The time of a training is proportional to the number of layers.
         folder = self.folder / f"encoder-{n_layers}"
         return str(make_small_encoder(encoder, folder, None, n_layers))
 
@@ -75,8 +75,8 @@ class Work:
         """Return the path of the model from which a training starts.
 
         Args:
-            path: Path or hub id of a pretrained model, which is returned; or `GLOVE_CNN` for a new network
-                over the words of the training texts.
+            path: Path or hub id of a pretrained model, which is returned unchanged; or `GLOVE_CNN` to make a
+                network over the words of the training texts.
             train: Training items, with `text` and `label`.
             folder: Folder of the new network.
             seed: Seed of its weights.
@@ -93,7 +93,7 @@ class Work:
         return str(network)
 
     def load(self, name: str, config: str | None, split: str, **options: Any) -> datasets.Dataset:
-        """Load a split of a data set as the paper had it, without corrections of known issues.
+        """Load a split of a data set, by default without corrections of known issues, as in the paper.
 
         Args:
             name: Name of the data set.
@@ -113,22 +113,26 @@ class Work:
         return data
 
     def find_file(self, file: str, url: str) -> Path:
-        """Return a released file that is no data set: a local copy, or a download.
+        """Return a local copy of a released file, such as predictions of a paper, or download it.
 
         Args:
-            file: Its path below the folder of the data sets.
+            file: Path of the file in the folder of the data sets.
             url: Address from which it is downloaded if there is no local copy.
         """
         if self.data_dir is not None:
             path = Path(self.data_dir) / file
             if path.is_file():
                 return path
-        # The manager keeps what it has downloaded. Its errors name the address.
+        # The manager caches downloads, and its errors name the address.
         return Path(datasets.DownloadManager().download(url))
 
     def sample(self, data: datasets.Dataset, n_items: int | None) -> datasets.Dataset:
-        """Return at most n_items items, chosen by their ids: the same for every model and seed."""
-        # None is the scale of the paper: all items.
+        """Return at most n_items items, selected by their ids: the same for every model and seed.
+
+        Args:
+            data: Items with a column `id`.
+            n_items: Maximum number of items; None for all, as in the paper.
+        """
         if n_items is None or len(data) <= n_items:
             return data
         return data.select(choose_rows(data["id"][:], n_items, seed=0))
@@ -149,7 +153,7 @@ def average_runs(values: Iterable[float], *, scale: float = 1.0) -> dict[str, fl
         {'value': 60.0, 'std': 10.0}
     """
     figures = np.array(list(values), dtype=np.float64) * scale
-    # Six digits are more than any table shows, and keep results.json readable.
+    # Tables show fewer than six digits.
     summary = {"value": round(float(figures.mean()), 6)}
     if len(figures) > 1:
         summary["std"] = round(float(figures.std()), 6)
@@ -157,11 +161,11 @@ def average_runs(values: Iterable[float], *, scale: float = 1.0) -> dict[str, fl
 
 
 def write_interval(value: float, interval: Interval, *, scale: float = 1.0) -> dict[str, float]:
-    """Return a figure with the ends of its interval.
+    """Return a figure with the limits of its interval.
 
     Args:
         value: The figure.
-        interval: Its interval.
+        interval: Interval of the figure.
         scale: Factor of all three; 100 for percent.
 
     Returns:

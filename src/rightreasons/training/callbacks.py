@@ -37,10 +37,9 @@ class AttachedCallback(transformers.TrainerCallback):  # type: ignore[misc]
     _trainer: Any = None
 
     def attach(self, trainer: Any) -> Self:
-        """Join a Trainer, before its other callbacks.
+        """Add this callback to a Trainer, before its other callbacks.
 
-        The first callback may add figures to a log before any other one, such as that of W&B, has
-        seen it.
+        So it can add figures to a log before other callbacks, such as that of W&B, report the log.
 
         Args:
             trainer: A `transformers.Trainer`, with a tokenizer as its `processing_class`.
@@ -60,7 +59,7 @@ class AttachedCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """The Trainer that was attached.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If no Trainer was attached.
         """
         if self._trainer is None:
             raise ValueError(
@@ -123,7 +122,7 @@ class ShortcutCallback(AttachedCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Measure the model before fine-tuning; restore the earlier records if a run resumes."""
-        # A checkpoint keeps the log history, but no attributes of callbacks.
+        # A checkpoint contains the log history, but not the attributes of callbacks.
         records = []
         for entry in state.log_history:
             if LOGGED_RECORD in entry:
@@ -153,25 +152,28 @@ class ShortcutCallback(AttachedCallback):
             return
         figures = {f"{prefix}_{name}": value for name, value in self._measure(state).items()}
         logs.update(figures)
-        # Trainer copied the logs to its history before it called this.
+        # Trainer has already copied the logs to its history. Add the figures to the copy, too.
         for entry in reversed(state.log_history):
-            if entry.get("step") == state.global_step and find_evaluation_prefix(entry) == prefix:
+            is_of_step = entry.get("step") == state.global_step
+            if is_of_step and find_evaluation_prefix(entry) == prefix:
                 entry.update(figures)
                 break
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Record the finished model, unless an evaluation has."""
+        """Measure the finished model, unless an evaluation has measured it."""
         if not self.tracker.has_record_of(int(state.global_step)):
             self._measure(state)
 
     def _measure(self, state: Any) -> dict[str, float]:
-        """Measure the shortcuts of the model as it is now, and add a new record to the log history.
+        """Measure the shortcuts of the present model, and add a new record to the log history.
+
+        If there are several evaluation sets, the model is measured only once per step.
 
         Args:
             state: State of the Trainer, with the epoch, the step and the history.
 
         Returns:
-            The figures to log. Several evaluation sets at one step share one measurement.
+            The figures to log, by name.
         """
         n_records = len(self.records)
         figures = self.tracker.on_epoch(
@@ -180,7 +182,7 @@ class ShortcutCallback(AttachedCallback):
             epoch=float(state.epoch or 0.0),
             step=int(state.global_step),
         )
-        # Checkpoints have the history, from which a resumed run takes the records.
+        # The history is stored in checkpoints, from which a resumed run restores the records.
         for record in self.records[n_records:]:
             state.log_history.append(
                 {"epoch": record["epoch"], "step": record["step"], LOGGED_RECORD: record}
@@ -213,7 +215,7 @@ class DataMapCallback(AttachedCallback):
         >>> callback.result()
         Traceback (most recent call last):
         ...
-        ValueError: Expected at least one epoch of training, but none has ended.
+        ValueError: Expected at least one finished epoch of training, but got none.
     """
 
     def __init__(
@@ -236,7 +238,7 @@ class DataMapCallback(AttachedCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begin a new data map; warn if the run resumes after some steps."""
-        # Fail now, and not after the first epoch, if there is no Trainer.
+        # If there is no Trainer, this raises an error before the first epoch.
         _ = self.trainer
         self.tracker.restart()
         self._last_step = None
@@ -247,13 +249,13 @@ class DataMapCallback(AttachedCallback):
             )
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Score all training texts by the model as it is now, and log the means of the data map."""
+        """Score all training texts with the present model, and log the means of the data map."""
         step = int(state.global_step)
-        # An epoch that ends at the same step as the one before has trained nothing.
+        # If no step was made since the end of the previous epoch, the model is the same.
         if step == self._last_step:
             return
         self._last_step = step
-        # These figures belong to no evaluation, so that they make a separate log.
+        # These figures are not part of an evaluation, so that they are logged separately.
         trainer = self.trainer
         trainer.log(self.tracker.on_epoch(trainer.model, trainer.processing_class))
 
@@ -271,10 +273,10 @@ def find_evaluation_prefix(logs: Mapping[str, Any]) -> str | None:
         >>> find_evaluation_prefix({"eval_loss": 0.5, "eval_samples_per_second": 80.0})
         'eval'
     """
-    # The summary of a training run has a speed, too.
+    # The summary of a training run has a name with this suffix, too, but is not an evaluation.
     if "total_flos" in logs:
         return None
-    # Every evaluation reports its speed under its prefix.
+    # Every evaluation logs its speed, such as "eval_samples_per_second".
     for name in logs:
         if name.endswith(_SPEED):
             return name.removesuffix(_SPEED)

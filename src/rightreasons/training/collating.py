@@ -26,14 +26,14 @@ class MultipleChoiceCollator:
     Perturbed items without a correct choice have the label -1. It becomes -100, which the losses of
     transformers ignore. A batch without any label has a loss of NaN.
 
-    An item with fewer choices than another one of its batch is filled up with copies of its first
-    choice, because a model must read something in their place. Their logits are no choices: tell
-    `compute_metrics` the true numbers by `n_choices`, or by `probes`. The loss of transformers
-    counts them, so train on items with equally many choices.
+    If an item has fewer choices than another item of its batch, copies of its first choice are added,
+    so that all items have the same number. The logits of the copies must be ignored: pass the true
+    numbers to `compute_metrics` as `n_choices`, or pass `probes`. The loss of transformers does not
+    ignore them, so that all training items should have the same number of choices.
 
     Args:
         tokenizer: A tokenizer of transformers.
-        max_length: Maximum number of tokens of a prompt with one choice; longer ones are truncated.
+        max_length: Maximum number of tokens of a prompt with one choice; longer texts are truncated.
             None for the limit of the tokenizer.
 
     Example:
@@ -54,10 +54,10 @@ class MultipleChoiceCollator:
         """Tokenize and pad B items into the inputs of a multiple-choice model.
 
         Args:
-            items: Rows with `prompt`, `choices`, and optionally `label`.
+            items: B rows with `prompt`, `choices`, and optionally `label`.
 
         Returns:
-            `input_ids`, `attention_mask` and what else the model reads, of shape (B, C, L) for the
+            `input_ids`, `attention_mask` and further inputs of the model, of shape (B, C, L) for the
             largest number of choices C, and `labels` (B,) if the items have labels.
 
         Raises:
@@ -69,12 +69,12 @@ class MultipleChoiceCollator:
         rows = []
         for choices in rows_by_item:
             rows.extend(choices)
-            # Items with fewer choices repeat their first one: an empty row would have no token to
-            # attend to, and NaN as its logit.
+            # Missing choices are filled with the first one. With empty rows, a model would have no
+            # token to attend to, and return NaN.
             n_missing = n_choices - len(choices)
             rows.extend([choices[0]] * n_missing)
 
-        # The tokenizer pads one flat list of texts, so that choices become a dimension afterwards.
+        # The tokenizer pads a flat list of rows, which is reshaped by item afterwards.
         padded = self.tokenizer.pad(rows, padding=True, return_tensors="pt")
         batch = {}
         for name, table in padded.items():
@@ -88,21 +88,22 @@ class MultipleChoiceCollator:
         """Tokenize the prompt of an item with each of its choices.
 
         Args:
-            item: A row with `prompt` and `choices`, or with the tokens of each choice already.
+            item: A row with `prompt` and `choices`; or with the tokens of each choice, such as
+                `{"input_ids": [[2, 7, 3], [2, 8, 3]], …}`.
 
         Returns:
-            One mapping per choice: {"input_ids": [...], "attention_mask": [...], ...}.
+            One mapping per choice, such as `{"input_ids": [2, 7, 3], "attention_mask": [1, 1, 1]}`.
 
         Raises:
             OptionError: If the columns are missing, because Trainer has removed them.
             ValueError: If the item has no choices.
         """
         if "input_ids" in item:
-            # Not all tokenizers return all columns that their model reads.
+            # Tokens may have been made without some of the columns that the tokenizer names.
             names = sorted(set(self.tokenizer.model_input_names) & set(item))
             return _split_rows(item, names)
         if "choices" not in item:
-            # By default Trainer keeps only columns that the model's `forward` takes.
+            # By default, Trainer removes columns that are not arguments of the model's `forward`.
             raise OptionError(
                 "Expected items with `prompt` and `choices`, but got the columns "
                 f"{', '.join(item) or 'none'}. Pass remove_unused_columns=False to "
@@ -111,9 +112,10 @@ class MultipleChoiceCollator:
             )
         if not item["choices"]:
             raise ValueError(f"Expected choices in the item {item.get('id')!r}, but it has none.")
+        choices = list(item["choices"])
         encoded = self.tokenizer(
-            [item["prompt"]] * len(item["choices"]),
-            list(item["choices"]),
+            [item["prompt"]] * len(choices),
+            choices,
             truncation=True,
             max_length=self.max_length,
         )
@@ -140,24 +142,26 @@ def _split_rows(columns: Mapping[str, Any], names: Sequence[str]) -> list[dict[s
 def _read_labels(items: Sequence[Item]) -> list[int] | None:
     """Return the label of each item of a batch; None if no item has a column of labels.
 
+    Args:
+        items: Rows of a batch, with a column `labels` or `label`, or with neither.
+
     Raises:
-        ValueError: If only some items have one.
+        ValueError: If some items have a column of labels, and others do not.
     """
     labels = []
-    unlabeled = []
+    unlabeled_ids = []
     for row, item in enumerate(items):
         label = _read_label(item)
         if label is None:
-            unlabeled.append(row)
+            unlabeled_ids.append(item.get("id", row))
         else:
             labels.append(label)
     if not labels:
         return None
-    if unlabeled:
+    if unlabeled_ids:
         raise ValueError(
             "Expected a `label` in all items of a batch, or in none, but item "
-            f"{items[unlabeled[0]].get('id', unlabeled[0])!r} has no label. Set the label of "
-            "unlabeled items to -1."
+            f"{unlabeled_ids[0]!r} has no label. Set the label of unlabeled items to -1."
         )
     return labels
 
@@ -175,7 +179,7 @@ def _read_label(item: Item) -> int | None:
     for name in ("labels", "label"):
         if name in item:
             label = item[name]
-            # Data sets have -1 for "no correct choice", and None for a missing label.
+            # In data sets, -1 means that no choice is correct, and None that the label is unknown.
             if label is None or label < 0:
                 return IGNORED_LABEL
             return int(label)

@@ -1,6 +1,6 @@
-"""What a Trainer evaluated, parsed: logits, labels, and missing choices.
+"""Parsed evaluations of a Trainer: logits, labels, and missing choices.
 
-`read_arrays` checks what Trainer gives, `join_batches` joins the batches of
+`read_arrays` checks the arrays of a Trainer, `join_batches` joins the batches of
 `batch_eval_metrics=True`, and `parse_evaluation` makes an `Evaluation`, from which the figures are
 computed. `ProbeSets` says which rows of an evaluation are perturbed versions of which items.
 """
@@ -109,7 +109,7 @@ class Evaluation:
 
     @property
     def choice_logits(self) -> Ragged:
-        """Logits of all items without those of missing choices."""
+        """Logits of all items, without those of missing choices, in rows of different lengths."""
         is_present = np.arange(self.logits.shape[1]) < self.n_choices[:, None]
         return Ragged.of(self.logits[is_present].astype(np.float64), self.n_choices)
 
@@ -118,11 +118,11 @@ class Evaluation:
         return Evaluation(self.logits[rows], self.labels[rows], self.n_choices[rows])
 
     def take_labeled(self, column: Any, name: str) -> Any:
-        """Return the values of a side column at the labeled items.
+        """Return the values of a column, which the user passed, for the labeled items only.
 
         Args:
             column: Array or list with one value per item of the evaluation, in its order.
-            name: Name of the column, for errors.
+            name: Name of the option that contains the column, for error messages.
 
         Raises:
             OptionError: If the column has another length.
@@ -153,8 +153,8 @@ def read_arrays(prediction: Any) -> Batch:
         TypeError: If there are no labels.
         ValueError: If a shape or a length is invalid.
     """
-    # `EvalPrediction` of transformers has these names, and also the inputs.
-    if hasattr(prediction, "label_ids"):
+    is_eval_prediction = hasattr(prediction, "label_ids")
+    if is_eval_prediction:
         logits = prediction.predictions
         labels = prediction.label_ids
     else:
@@ -165,7 +165,7 @@ def read_arrays(prediction: Any) -> Batch:
         # A model that also returns hidden states or attentions returns its logits first.
         logits = logits[0]
 
-    # Trainer gives arrays, other loops tensors or lists.
+    # Trainer passes arrays; other training loops may pass tensors or lists.
     logits = to_numpy(logits, "predictions")
     labels = to_numpy(labels, "label_ids")
     if labels.ndim != 1 or logits.ndim != 2:
@@ -187,18 +187,19 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     Returns:
         (N, K) logits, in which missing choices have the logit `PADDING_LOGIT`, and (N,) labels.
     """
-    # The usual case, in which nothing is copied.
+    # Usually, there is a single batch, which need not be copied.
     if len(batches) == 1:
         return batches[0]
-    width = max(logits.shape[1] for logits, _ in batches)
-    tables = []
-    for logits, _ in batches:
-        # Trainer uses the same value if it joins batches itself.
-        n_missing = width - logits.shape[1]
+    max_choices = max(logits.shape[1] for logits, _ in batches)
+    padded_logits = []
+    all_labels = []
+    for logits, labels in batches:
+        n_missing = max_choices - logits.shape[1]
+        # Add columns at the right, with the value that Trainer uses when it joins batches.
         padding = ((0, 0), (0, n_missing))
-        tables.append(np.pad(logits, padding, constant_values=PADDING_LOGIT))
-    labels = [labels for _, labels in batches]
-    return np.concatenate(tables), np.concatenate(labels)
+        padded_logits.append(np.pad(logits, padding, constant_values=PADDING_LOGIT))
+        all_labels.append(labels)
+    return np.concatenate(padded_logits), np.concatenate(all_labels)
 
 
 def parse_evaluation(
@@ -214,15 +215,16 @@ def parse_evaluation(
         logits: (N, K) logits.
         labels: (N,) labels, -100 for items that are ignored.
         n_choices: (N,) number of choices of each item. None if all logits are choices, except those
-            that Trainer has filled up.
-        probes: Parts of the evaluation; None if it has none.
+            with which Trainer has padded rows.
+        probes: Rows of the original items, and of each probe, if both are in the evaluation; None if
+            all items are original.
 
     Returns:
-        The evaluation of the original items, with those of the probes.
+        The evaluation of the original items, in which `probes` has the evaluation of each probe.
 
     Raises:
-        OptionError: If `n_choices` or `probes` are of another evaluation.
-        ValueError: If a label is none of the choices of its item.
+        OptionError: If `n_choices` or `probes` have another number of items than the evaluation.
+        ValueError: If a label is not one of the choices of its item.
     """
     if probes is not None:
         _check_number_of_rows(len(probes.n_choices), len(logits), "probes")
@@ -242,28 +244,31 @@ def parse_evaluation(
     if probes is None:
         return evaluation
 
-    # Figures are about the original items, unless they ask for a probe.
+    # Most figures are about the original items. Those about a probe use the field `probes`.
     evaluations = {name: evaluation.select(rows) for name, rows in probes.rows.items()}
     original = evaluations.pop(ORIGINAL)
     return dataclasses.replace(original, probes=evaluations)
 
 
 def _count_choices(logits: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of choices of each item: its logits without trailing `PADDING_LOGIT`s.
+    """Return the number of choices of each item, without the logits with which Trainer pads rows.
 
     Args:
-        logits: (N, K) logits.
-        labels: (N,) labels. A choice that is a label exists, whatever its logit is.
+        logits: (N, K) logits, in which a row of fewer than K choices ends with `PADDING_LOGIT`.
+        labels: (N,) labels. There are at least as many choices as the label requires, even if the logit
+            of the label equals `PADDING_LOGIT`.
 
     Returns:
-        (N,) numbers.
+        (N,) numbers of choices.
     """
+    n_columns = logits.shape[1]
     is_choice = logits != PADDING_LOGIT
-    # `argmax` finds the first choice from the end, which is the number of padding logits.
+    # Read from the end of a row, the index of the first choice is the number of padding logits.
     n_padding = np.argmax(is_choice[:, ::-1], axis=1)
-    counts = logits.shape[1] - n_padding
-    counts_by_label = np.where(labels < logits.shape[1], labels + 1, 0)
-    return np.asarray(np.maximum(counts, counts_by_label), dtype=np.int64)
+    counts = n_columns - n_padding
+    # A label that is out of range is reported later.
+    min_counts = np.where(labels < n_columns, labels + 1, 0)
+    return np.asarray(np.maximum(counts, min_counts), dtype=np.int64)
 
 
 def _check_number_of_rows(number: int, n_items: int, name: str) -> None:
@@ -289,7 +294,7 @@ def _check_labels_are_choices(labels: NDArray[Any], counts: NDArray[np.int64]) -
         labels: (N,) labels; negative ones are accepted.
         counts: (N,) number of choices of each item.
     """
-    # Ignored labels are negative, and so never invalid.
+    # The label of ignored items, -100, is below every number of choices.
     is_invalid = labels >= counts
     if is_invalid.any():
         item = int(np.argmax(is_invalid))

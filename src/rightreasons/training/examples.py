@@ -25,13 +25,13 @@ from rightreasons.io.samples import choose_rows, limit_items, select_labeled_ite
 from rightreasons.io.tables import open_task_items
 from rightreasons.models.batching import encode
 from rightreasons.models.fingerprints import fingerprint_texts
-from rightreasons.models.windows import answer_characters, answer_tokens, encode_windows
+from rightreasons.models.windows import encode_windows, find_answer_characters, find_answer_tokens
 from rightreasons.training.options import TrainingDataOptions
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    # The task may not be known yet.
+    # "" is a task that is not known yet.
     "": (),
     "classification": ("text", "label"),
     "multiple_choice": ("prompt", "choices", "label"),
@@ -69,8 +69,8 @@ class Examples:
             one row per window, with `start_positions` and `end_positions` in place of `labels`.
         lengths: (N,) number of tokens of each example; for multiple choice, of its longest choice.
         truncated: Number of texts (or pairs of prompt and choice) that were truncated, or of contexts
-            of several windows.
-        fingerprint: Digest of the ids, the labels and the extra columns.
+            that were divided into several windows.
+        fingerprint: Digest of the token ids, the labels and the extra columns.
     """
 
     dataset: Any
@@ -82,7 +82,7 @@ class Examples:
         return len(self.lengths)
 
     def by_length(self) -> Examples:
-        """Return the examples sorted by length, longest first: their batches need less padding."""
+        """Return the examples sorted by length, longest first, so that batches need less padding."""
         order = np.argsort(-self.lengths, kind="stable")
         dataset = self.dataset.select(order)
         return dataclasses.replace(self, dataset=dataset, lengths=self.lengths[order])
@@ -96,9 +96,9 @@ class TrainingData:
         task: "classification" or "multiple_choice".
         train: Labeled items to train on.
         validation: Labeled items to evaluate on; None if there are none.
-        train_name: The split of `train`.
-        validation_name: The split of `validation`, or "held_out" if it was part of `train_name`;
-            None without one.
+        train_name: Name of the split of `train`.
+        validation_name: Name of the split of `validation`, or "held_out" if it was part of
+            `train_name`; None if there is no validation set.
     """
 
     task: str
@@ -133,15 +133,20 @@ def convert_table(table: Table, task: str, name: str) -> Any:
 
     Args:
         table: A dataset, a mapping of columns, or a list of rows.
-        task: A key of `COLUMNS`.
-        name: Name of the table, for errors.
+        task: "classification", "multiple_choice", "question_answering", or "" to check no columns.
+        name: Name of the table, for error messages.
+
+    Raises:
+        TypeError: If the table has another type.
+        ValueError: If a column is missing, or the table is empty.
     """
-    is_list = isinstance(table, Sequence) and not isinstance(table, str)
+    # A string is a sequence, too.
+    is_sequence = isinstance(table, Sequence) and not isinstance(table, str)
     if isinstance(table, datasets.Dataset):
         dataset = table
     elif isinstance(table, Mapping):
         dataset = datasets.Dataset.from_dict(dict(table))
-    elif is_list and all(isinstance(row, Mapping) for row in table):
+    elif is_sequence and all(isinstance(row, Mapping) for row in table):
         dataset = datasets.Dataset.from_list(list(map(dict, table)))
     else:
         raise TypeError(
@@ -163,10 +168,10 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
             sorted labels if these are words, or else "0", "1", … up to the largest label.
 
     Raises:
-        ValueError: If there are fewer than two classes, or a label is none of them.
+        ValueError: If there are fewer than two classes, or a label is not one of them.
     """
     names = _read_label_column(dataset, label_names, "train").names
-    # A model of one class has one output, whose softmax is always 1.
+    # With one class, the softmax of the only output is always 1.
     if len(names) < 2:
         raise ValueError(
             "Expected at least two classes in the training set, "
@@ -177,13 +182,15 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Texts:
-    """Texts of some examples, one after another.
+    """The texts of N examples, before they are tokenized.
 
     Attributes:
-        texts: Texts, or the prompt of each choice.
-        text_pairs: Second texts, or the choices; None for single texts.
+        texts: For classification, the text of each example. For multiple choice, the prompt of each
+            example, repeated for each of its choices.
+        text_pairs: The second text of each example, or the choices of all examples; None for
+            classification of single texts.
         labels: (N,) labels of the examples.
-        n_per_example: Number of texts of each example; 1 for classification.
+        n_per_example: Number of texts of each example: its number of choices, or 1 for classification.
     """
 
     texts: list[str]
@@ -201,15 +208,15 @@ def encode_examples(
     label_names: Sequence[str] | None,
     extra_columns: Sequence[str] = (),
 ) -> Examples:
-    """Tokenize texts (and the column `text_pair`, if present), or each prompt with its choices.
+    """Tokenize labeled texts (and the column `text_pair`, if present), or each prompt with its choices.
 
     Args:
         tokenizer: A fast tokenizer of transformers.
         max_length: Maximum number of tokens per text, or per prompt with one choice.
-        dataset: The data; for multiple choice with equally many choices in every example.
-        name: Name of the data, for errors.
+        dataset: The data. For multiple choice, all examples must have the same number of choices.
+        name: Name of the data, for error messages.
         label_names: Names of the classes of a classification; None for multiple choice.
-        extra_columns: Further columns of the data that the examples keep.
+        extra_columns: Further columns of the data, which are copied to the examples.
     """
     if label_names is None:
         source = _read_choices(dataset, name)
@@ -218,23 +225,23 @@ def encode_examples(
     encoded = encode(tokenizer, source.texts, source.text_pairs, max_length=max_length)
     columns: dict[str, Any] = {}
     for key, column in encoded.columns.items():
-        # The tokens of all texts are in one array; its borders make one list per text.
-        token_lists = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
-        columns[key] = _group_rows(token_lists, source.n_per_example)
+        # The tokens of all texts are in one array, which is split at the offsets of the texts.
+        token_lists = [tokens.tolist() for tokens in np.split(column, encoded.offsets[1:-1])]
+        columns[key] = _group_by_example(token_lists, source.n_per_example)
     columns["labels"] = source.labels.tolist()
 
-    # A run is recognized by all that it was trained on, extra columns included.
-    tokens: dict[str, NDArray[Any]] = {
+    # The fingerprint covers everything that a model is trained on, including extra columns.
+    content: dict[str, NDArray[Any]] = {
         **encoded.columns,
         "offsets": encoded.offsets,
         "labels": source.labels,
     }
-    digests = [digest_arrays(tokens)]
+    digests = [digest_arrays(content)]
     plain = dataset.with_format(None)
     for key in extra_columns:
         columns[key] = plain[key][:]
         digests.append(fingerprint_texts(map(repr, columns[key])))
-    # A batch is padded to its longest text, which may be any choice of an example.
+    # An example of multiple choice is as long as its longest choice, to which the others are padded.
     lengths = encoded.lengths.reshape(-1, source.n_per_example).max(axis=1)
     return Examples(
         dataset=datasets.Dataset.from_dict(columns),
@@ -254,17 +261,20 @@ def encode_questions(
 ) -> Examples:
     """Tokenize questions with their contexts, and find the tokens of the first answer to each.
 
-    A context that is too long becomes several windows, each of which is an example. In a window
-    without the whole answer the first token is the answer (Devlin et al. 2019, section 4.3).
+    A context that is too long is divided into several windows, each of which is an example. In a
+    window without the whole answer, the first token is the answer (Devlin et al. 2019, section 4.3).
 
     Args:
         tokenizer: A fast tokenizer of transformers.
         max_length: Maximum number of tokens per window.
         dataset: The data, with `question`, `context` and `answers` (`text` and `answer_start`).
-        name: Name of the data, for errors.
-        extra_columns: Further columns; a window has none, so that any is an error.
+        name: Name of the data, for error messages.
+        extra_columns: Must be empty, because columns of the data have one value per question, and not
+            per window.
+
+    Raises:
+        ValueError: If there are extra columns, or an answer is not in its context.
     """
-    # The columns of the data have a value per question, and a window is a part of one.
     if extra_columns:
         raise ValueError(
             f"Expected no extra columns for questions, but got {', '.join(extra_columns)}."
@@ -272,28 +282,31 @@ def encode_questions(
     plain = dataset.with_format(None)
     questions = check_texts(plain["question"][:], f"{name}['question']")
     contexts = check_texts(plain["context"][:], f"{name}['context']")
-    characters = answer_characters(plain["answers"][:], contexts, name)
+    characters = find_answer_characters(plain["answers"][:], contexts, name)
     windows = encode_windows(tokenizer, questions, contexts, max_length=max_length)
-    tokens = np.maximum(answer_tokens(windows, characters), 0)
+    # (W, 2) first and last token of the answer; 0 in windows without the whole answer.
+    answers = np.maximum(find_answer_tokens(windows, characters), 0)
+    start_positions, end_positions = answers.T
 
-    # Trainer takes one row per window; the positions are stored with its tokens.
+    encoded = windows.encoded
     columns: dict[str, Any] = {}
-    for key, column in windows.encoded.columns.items():
-        columns[key] = [row.tolist() for row in np.split(column, windows.encoded.offsets[1:-1])]
-    columns["start_positions"] = tokens[:, 0].tolist()
-    columns["end_positions"] = tokens[:, 1].tolist()
+    for key, column in encoded.columns.items():
+        # The tokens of all windows are in one array, which is split at the offsets of the windows.
+        columns[key] = [tokens.tolist() for tokens in np.split(column, encoded.offsets[1:-1])]
+    columns["start_positions"] = start_positions.tolist()
+    columns["end_positions"] = end_positions.tolist()
     content: dict[str, NDArray[Any]] = {
-        **windows.encoded.columns,
-        "offsets": windows.encoded.offsets,
-        "tokens": tokens,
+        **encoded.columns,
+        "offsets": encoded.offsets,
+        "tokens": answers,
     }
     n_windows = np.bincount(windows.owner, minlength=len(questions))
     return Examples(
-        datasets.Dataset.from_dict(columns),
-        windows.encoded.lengths,
-        # Nothing is lost of a context, but its parts are learned separately.
-        int((n_windows > 1).sum()),
-        digest_arrays(content),
+        dataset=datasets.Dataset.from_dict(columns),
+        lengths=encoded.lengths,
+        # No part of a context is lost, but the model does not read it as a whole.
+        truncated=int((n_windows > 1).sum()),
+        fingerprint=digest_arrays(content),
     )
 
 
@@ -302,8 +315,8 @@ def _read_texts(dataset: datasets.Dataset, name: str, label_names: Sequence[str]
 
     Args:
         dataset: The data, with `text`, `label`, and optionally `text_pair`.
-        name: Name of the data, for errors.
-        label_names: Names of the classes, by which labels are numbered.
+        name: Name of the data, for error messages.
+        label_names: Names of the classes. A label is numbered by the position of its name.
     """
     text_pairs = None
     has_pairs = "text_pair" in dataset.column_names
@@ -334,7 +347,7 @@ def _read_choices(dataset: datasets.Dataset, name: str) -> _Texts:
         choices = check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
         if index == 0:
             n_choices = len(choices)
-        # A tensor of logits has one number of choices.
+        # All examples need the same number, because a batch is one tensor.
         if len(choices) != n_choices or n_choices < 2:
             raise ValueError(
                 f"Expected each example of `{name}` to have the same number of choices, two or "
@@ -346,23 +359,31 @@ def _read_choices(dataset: datasets.Dataset, name: str) -> _Texts:
     return _Texts(repeated_prompts, all_choices, labels, n_per_example=n_choices)
 
 
-def _group_rows(rows: list[list[int]], size: int) -> list[Any]:
+def _group_by_example(token_lists: list[list[int]], n_per_example: int) -> list[Any]:
     """Group the tokens of texts by example, in the form that data collators expect.
 
     Args:
-        rows: Tokens of each text, example by example.
-        size: Number of texts of each example; 1 for classification.
+        token_lists: Tokens of each text, example by example.
+        n_per_example: Number of texts of each example; 1 for classification.
 
     Returns:
-        One entry per example: the tokens of its text, or a list of those of each of its texts.
+        One entry per example: the tokens of its text; or, with several texts, a list of the tokens of
+        each text.
     """
-    if size == 1:
-        return rows
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
+    if n_per_example == 1:
+        return token_lists
+    groups = []
+    for start in range(0, len(token_lists), n_per_example):
+        end = start + n_per_example
+        groups.append(token_lists[start:end])
+    return groups
 
 
 def _read_label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
-    """Read labels by name, so that data sets may number the same classes differently."""
+    """Read the names of the classes, and the number of each label, by the names of the labels.
+
+    Two data sets may number the same classes differently.
+    """
     tables = {name: (dataset.with_format(None), "label")}
     remedy = "Cast the column to a ClassLabel"
     return read_labels(tables, label_names, None, f"`{name}`", remedy=remedy)[name]
@@ -377,20 +398,21 @@ def open_training_data(
 ) -> TrainingData:
     """Open a data set to fine-tune on.
 
-    If no split remains to evaluate on, a share of the items is held out: selected by their ids
-    alone, with equal texts (or prompts, or pairs) on one side.
+    If there is no split to evaluate on, a share of the items is held out. They are selected by their
+    ids, and items with equal texts (or prompts, or pairs) are not separated.
 
     Args:
-        name_or_path: As in `open_dataset`.
-        options: Where the data is, which splits to take, and how much to hold out.
+        name_or_path: A data set of the catalog, a hub id, a file or folder, or a loaded data set, as in
+            `open_dataset`.
+        options: Location of the data, names of the splits, and share of the items to hold out.
         task: "classification" or "multiple_choice"; None to find it by the columns.
-        label_names: Names of the classes in the order of their numbers; None for those of the data.
+        label_names: Names of the classes in the order of their numbers; None for the names in the data.
 
     Returns:
         The labeled items.
 
     Raises:
-        ValueError: If a split is missing, an option is about another task, or no item has a label.
+        ValueError: If a split is missing, an option is for another task, or no item has a label.
     """
     if task == "question_answering":
         raise OptionError(
@@ -402,7 +424,7 @@ def open_training_data(
     if isinstance(name_or_path, (str, os.PathLike)):
         source = os.fspath(name_or_path)
     task, opened = open_task_items(name_or_path, options, task, label_names=label_names)
-    # A test split of a leaderboard has no labels.
+    # Drop items without a label, such as the whole test split of a leaderboard.
     splits = {}
     for name, items in opened.items():
         labeled = select_labeled_items(items)
@@ -423,7 +445,11 @@ def open_training_data(
     if validation is not None:
         validation = limit_items(validation, options.limit, 0)
     return TrainingData(
-        task, limit_items(train, options.limit, 0), validation, train_name, validation_name
+        task=task,
+        train=limit_items(train, options.limit, 0),
+        validation=validation,
+        train_name=train_name,
+        validation_name=validation_name,
     )
 
 
@@ -434,19 +460,17 @@ def _select_train_split(
 
     Args:
         splits: Splits with labeled items, by name.
-        options: Name of the requested split, if any.
-        source: What the splits belong to, for errors.
+        options: `train_split` is the name of the requested split, if any.
+        source: Name of the data, for the error message.
 
     Raises:
         ValueError: If there is no such split.
     """
     name = options.train_split
-    if not name:
-        # Of several splits, none but `train` is meant to be trained on. If it is missing, the
-        # error below lists the splits.
+    if not name and len(splits) == 1:
+        (name,) = splits
+    elif not name:
         name = "train"
-        if "train" not in splits and len(splits) == 1:
-            name = next(iter(splits))
     if name not in splits:
         raise make_unknown_name_error(f"split of {source} with labels", name, splits)
     return name
@@ -462,26 +486,26 @@ def _select_validation_split(
 
     Args:
         splits: Splits with labeled items, by name.
-        train_name: The split to train on, which is no candidate.
-        options: Name of the requested split, if any.
-        source: What the splits belong to, for errors.
+        train_name: Name of the split to train on, which is excluded.
+        options: `validation_split` is the name of the requested split, if any.
+        source: Name of the data, for the error message.
 
     Returns:
-        The name; None if none is requested, and none has a name of `VALIDATION_SPLITS`.
+        The name; None if no split is requested, and no split has a name such as "validation" or "test".
 
     Raises:
         ValueError: If the requested split is missing.
     """
     candidates = [name for name in splits if name != train_name]
-    # A misspelled split must not be replaced by another one.
     requested = options.validation_split
-    if requested is not None and requested not in candidates:
-        raise make_unknown_name_error(
-            f"split of {source} with labels, other than that to train on",
-            requested,
-            candidates or ["none"],
-        )
     if requested is not None:
+        # A misspelled name must not be replaced by another split.
+        if requested not in candidates:
+            raise make_unknown_name_error(
+                f"split of {source} with labels, other than that to train on",
+                requested,
+                candidates or ["none"],
+            )
         return requested
     for name in VALIDATION_SPLITS:
         if name in candidates:
@@ -490,24 +514,27 @@ def _select_validation_split(
 
 
 def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
-    """Write the two parts of a divided file as JSON lines in the common schema, labels by name.
+    """Write training items and held-out items as train.jsonl and test.jsonl, for an audit.
 
-    An audit reads both: it queries the items that were held out, and looks for shortcuts in those
-    of training.
+    Labels are written by name. An audit queries the held-out items, and searches for shortcuts in the
+    training items.
 
     Args:
-        data: Training data with items held out.
-        folder: The folder of train.jsonl and test.jsonl.
+        data: Training data with held-out items.
+        folder: The folder to write into.
 
     Returns:
         The folder.
+
+    Raises:
+        ValueError: If no items are held out.
     """
     if data.validation is None or not data.holds_out:
         raise ValueError(
             "Expected training data with held-out items, but got a split to evaluate on, or "
             "neither."
         )
-    # An audit opens a folder by the usual names of splits.
+    # By these file names, an audit recognizes the splits.
     for name, items in (("train", data.train), ("test", data.validation)):
         rows = format_json_lines(_name_labels(items))
         write_text(Path(folder) / f"{name}.jsonl", rows)
@@ -515,17 +542,17 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
 
 
 def _name_labels(items: datasets.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield rows with the columns of the common schema, and labels by name instead of by number.
+    """Yield items as rows with texts, choices, ids and labels, in which classes have their names.
 
     Args:
-        items: The items. Labels that are no `ClassLabel` are left as they are.
+        items: The items. Labels of another type than `ClassLabel` are left unchanged.
     """
     columns = [column for column in _WRITTEN_COLUMNS if column in items.column_names]
     selected = items.select_columns(columns)
     feature = selected.features.get("label")
     for row in selected.with_format(None):
         if isinstance(feature, datasets.ClassLabel):
-            # Another reader may number the classes differently.
+            # Write the name of the class, because another reader may number the classes differently.
             row = {**row, "label": feature.names[row["label"]]}
         yield row
 
@@ -535,13 +562,14 @@ def _hold_out(
 ) -> tuple[datasets.Dataset, datasets.Dataset]:
     """Divide items into those to train on and those to evaluate on.
 
-    Related items stay on one side, because copies on both sides would be a test of memory. They are
-    related if they have the same value in the first of `_GROUP_COLUMNS` that exists.
+    Related items are not separated, because a model would remember the copies that it was trained on.
+    They are related if they have the same value in the first of the columns pair_id, source_id, prompt
+    and text that the data has.
 
     Args:
         train: The items, with unique ids, which determine the selection.
         share: Share of the items to hold out.
-        source: Name of the data, for the error.
+        source: Name of the data, for the error message.
 
     Returns:
         Items to train on, and items that are held out.
@@ -551,17 +579,17 @@ def _hold_out(
     """
     groups = None
     for column in _GROUP_COLUMNS:
-        # An explicit group is closer to the truth than equal texts.
+        # The columns with explicit groups come before those of texts.
         if column in train.column_names:
             groups = list(map(str, train[column][:]))
             break
     n_held_out = max(1, round(share * len(train)))
-    rows = choose_rows(train["id"][:], n_held_out, groups=groups)
-    remaining = np.setdiff1d(np.arange(len(train)), rows)
-    if not len(remaining):
+    held_out_rows = choose_rows(train["id"][:], n_held_out, groups=groups)
+    train_rows = np.setdiff1d(np.arange(len(train)), held_out_rows)
+    if not len(train_rows):
         raise OptionError(
             f"Expected items of {source} to train on in addition to the held-out items, but all "
             f"{len(train)} items form one group. Set held_out=0 to train on all items.",
             option="held_out",
         )
-    return train.select(remaining), train.select(rows)
+    return train.select(train_rows), train.select(held_out_rows)

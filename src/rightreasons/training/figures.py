@@ -4,7 +4,7 @@
 are checked before the training begins. To add figures, add a family.
 
 Options named in `column_names` are side columns: one value per item of the evaluation set, in its
-order, because Trainer hands over logits and labels alone.
+order, because Trainer passes only logits and labels.
 """
 
 from __future__ import annotations
@@ -56,7 +56,14 @@ class Family(abc.ABC):
     """Names of the options without which the figures cannot be computed."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        """Store the options; raise OptionError if a required one is missing."""
+        """Store the options, and check that the required ones are present.
+
+        Args:
+            options: Options of the family by name.
+
+        Raises:
+            OptionError: If a required option is missing.
+        """
         self.options = dict(options)
         for name in self.required_names:
             if options.get(name) is None:
@@ -67,7 +74,7 @@ class Family(abc.ABC):
                 )
 
     def list_keys(self, name: str) -> list[str]:
-        """Return the keys of a figure in the result: its name, unless there are several of it."""
+        """Return the keys of a figure in the result; more than one if there is one figure per probe."""
         return [name]
 
     @abc.abstractmethod
@@ -88,6 +95,10 @@ class Classification(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute accuracy and F1 of the labeled items.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Not used, because the figures are computed together.
+
         Returns:
             {"accuracy": ..., "f1": ...}.
         """
@@ -95,7 +106,7 @@ class Classification(Family):
         result = classification_scores(
             top.predicted,
             top.labels,
-            # Classes that do not occur in the evaluation are classes of the model nevertheless.
+            # Count all classes of the model, also those that do not occur in the evaluation.
             n_classes=evaluation.logits.shape[1],
             average=self._average,
         )
@@ -127,18 +138,22 @@ class ProperScores(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute the Brier score and the log loss of the labeled items.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Names of the figures to compute.
+
         Returns:
-            {"brier": ..., "nll": ..., "loss": ...}, as far as requested by `names`.
+            {"brier": ..., "nll": ..., "loss": ...}, without figures that are not among `names`.
         """
         figures: Figures = {}
         if "brier" in names:
             figures["brier"] = brier_score(evaluation.top).brier
         if "nll" in names or "loss" in names:
-            # From logits, because the probability of a label may underflow to 0.
+            # Use logits, because the probability of a label may be rounded to 0.
             labels = evaluation.top.labels
             result = negative_log_likelihood(evaluation.labeled_logits, labels, scores="logits")
             figures["nll"] = result.nll
-            # Trainer's own is undefined if a batch has no label; this one takes its place.
+            # This replaces Trainer's own loss, which is undefined if a batch has no label.
             figures["loss"] = result.nll
         return figures
 
@@ -151,8 +166,12 @@ class TopLabelStatistics(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute figures of the confidence and the correctness of the labeled items.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Names of the figures to compute. Names of other families are ignored.
+
         Returns:
-            Those of `STATISTICS` that are requested by `names`, such as {"auroc": ...}.
+            Name of a figure -> its value, such as {"auroc": ...}.
         """
         figures: Figures = {}
         for name in self.figure_names:
@@ -177,6 +196,10 @@ class HumanCalibration(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compare the probabilities of the labeled items with the votes of people.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Not used, because the figures are computed together.
+
         Returns:
             {"dist_ce": ..., "ent_ce": ..., "rank_cs": ...}.
         """
@@ -197,12 +220,16 @@ class PriorBias(Family):
     option_names = ("probes",)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        """Find the probes whose figures are computed: those that leave no correct choice."""
+        """Select the probes after which no choice of an item is correct.
+
+        Args:
+            options: `probes`, if the evaluation has parts.
+        """
         super().__init__(options)
         probes: ProbeSets | None = options.get("probes")
         self._probe_names: list[str] | None = None
         if probes is not None:
-            # The probe with added choices still has a correct one, which is no bias to prefer.
+            # After the probe that adds choices, there is a correct choice, which a model should prefer.
             self._probe_names = [name for name in probes.probe_names if name != ADDED_CHOICES]
 
     def list_keys(self, name: str) -> list[str]:
@@ -212,10 +239,15 @@ class PriorBias(Family):
         return [f"{probe_name}_{name}" for probe_name in self._probe_names]
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the prior bias of the items of each probe; of all items if there are no probes."""
+        """Compute the prior bias of the items of each probe; of all items if there are no probes.
+
+        Args:
+            evaluation: Logits of the items, with the evaluation of each probe.
+            names: Not used, because the figures are computed together.
+        """
         if self._probe_names is None:
             return self._compute_items(evaluation, "")
-        # The probes differ in what they remove, so that their mean would have no meaning.
+        # Figures are not averaged over probes, because each probe changes an item differently.
         figures: Figures = {}
         for probe_name in self._probe_names:
             figures.update(self._compute_items(evaluation.probes[probe_name], f"{probe_name}_"))
@@ -235,7 +267,14 @@ class ChoiceParalysis(Family):
     required_names = ("probes",)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        """Check that the probes include the one that adds choices."""
+        """Check that the probes include the one that adds choices.
+
+        Args:
+            options: `probes`, the parts of the evaluation.
+
+        Raises:
+            OptionError: If the probe is missing.
+        """
         super().__init__(options)
         self._sets: ProbeSets = options["probes"]
         if ADDED_CHOICES not in self._sets.sources:
@@ -248,10 +287,14 @@ class ChoiceParalysis(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compare each item with its perturbed version, which has additional choices.
 
+        Args:
+            evaluation: The original items, with the evaluation of each probe.
+            names: Not used, because the figures are computed together.
+
         Returns:
             {"choice_paralysis": ..., "restricted_drop": ..., "perturbed_accuracy": ...}.
         """
-        # The probe leaves out items with equal choices, so that the originals are selected.
+        # The probe leaves out some items. Select the originals of the others.
         original = evaluation.select(self._sets.sources[ADDED_CHOICES])
         perturbed = evaluation.probes[ADDED_CHOICES]
         result = choice_paralysis(
@@ -279,10 +322,14 @@ class EasyHardGap(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute the accuracy on Easy and on Hard items, and their difference.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Not used, because the figures are computed together.
+
         Returns:
             {"easy_hard_gap": ..., "easy_accuracy": ..., "hard_accuracy": ...}.
         """
-        # The p-value is not logged: one permutation is the least that the kernel takes.
+        # The p-value is not logged, so that the smallest number of permutations suffices.
         result = easy_hard_gap(
             evaluation.top.predicted,
             evaluation.top.labels,
@@ -301,7 +348,11 @@ class ShortcutTradeoff(Family):
     required_names = ("cued",)
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
-        """Compute the share of predictions that rely on shortcuts, and the score per such share.
+        """Compute the share of predictions that rely on shortcuts, and the score divided by this share.
+
+        Args:
+            evaluation: Logits and labels.
+            names: Not used, because the figures are computed together.
 
         Returns:
             {"shortcut_tradeoff": ..., "shortcut_rate": ...} of the labeled items.
@@ -311,7 +362,7 @@ class ShortcutTradeoff(Family):
             evaluation.top.labels,
             evaluation.take_labeled(self.options["cued"], "cued"),
             average=self.options.get("average", "macro"),
-            # Without `n_classes`, as in `Classification`: the F1 that is divided is the one that is logged.
+            # The number of classes is not passed: only classes that occur in the evaluation count.
             resampling=NO_INTERVAL,
         )
         return {name: getattr(result, name) for name in self.figure_names}
@@ -327,10 +378,14 @@ class ContrastConsistency(Family):
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute the share of contrast sets whose items are all predicted correctly.
 
+        Args:
+            evaluation: Logits and labels.
+            names: Not used, because the figures are computed together.
+
         Returns:
             {"contrast_consistency": ..., "original_accuracy": ..., "contrast_accuracy": ...}.
         """
-        # Without it, the first item of each set is the original, as in the module.
+        # If the option is missing, the first item of each set is the original.
         is_original = self.options.get("is_original")
         if is_original is not None:
             is_original = evaluation.take_labeled(is_original, "is_original")
@@ -351,23 +406,40 @@ class BehavioralPassRate(Family):
     required_names = ("suite",)
 
     def __init__(self, options: Mapping[str, Any]) -> None:
+        """Check the suite, and the kind of outputs by which it is scored.
+
+        Args:
+            options: `suite`, a `Suite`; and optionally `outputs`: "logits", "labels" or
+                "binary_sentiment".
+
+        Raises:
+            OptionError: If an option is missing or invalid.
+        """
         super().__init__(options)
-        if not hasattr(options["suite"], "table"):
+        suite = options["suite"]
+        if not hasattr(suite, "table"):
             raise OptionTypeError(
                 "Expected `suite` to be a Suite, which `rightreasons.datasets.open_suite` opens, "
-                f"but got {type(options['suite']).__name__}.",
+                f"but got {type(suite).__name__}.",
                 option="suite",
             )
-        # A model that is trained gives rows of scores, and no texts.
+        # An evaluation of Trainer has logits, from which these outputs can be computed.
         allowed = [name for name in OUTPUTS if name in ("logits", "labels", "binary_sentiment")]
         self._outputs = check_one_of(options.get("outputs", "logits"), allowed, "outputs")
-        self._table = options["suite"].table()
+        self._table = suite.table()
 
     def compute(self, evaluation: Evaluation, names: Sequence[str]) -> Figures:
         """Compute the share of the suite's cases that the model passes.
 
-        The evaluation set must be the examples of the suite, in its order. The labels of the suite
-        count, not those of the evaluation: an example may have none.
+        The evaluation set must be the examples of the suite, in its order. The labels of the evaluation
+        are not used, because the suite contains the expected answers.
+
+        Args:
+            evaluation: Logits of the examples.
+            names: Not used.
+
+        Returns:
+            {"behavioral_pass_rate": ...}.
         """
         predictions: Any = evaluation.choice_logits.table()
         if self._outputs == "labels":

@@ -40,11 +40,11 @@ from rightreasons.core.store import (
 from rightreasons.models.batching import ensure_padding
 from rightreasons.models.fingerprints import fingerprint_model
 from rightreasons.models.loading import (
-    agree_on_padding,
     check_model,
+    find_max_positions,
     load_tokenizer,
-    position_bound,
-    quiet,
+    share_padding,
+    silence_transformers,
 )
 from rightreasons.models.running import Store, open_store
 from rightreasons.models.runs.processes import Processes, processes
@@ -96,8 +96,7 @@ _LABEL_COLUMNS = {"question_answering": ["start_positions", "end_positions"]}
 
 @contextmanager
 def keep_random_state() -> Iterator[None]:
-    """Restore the global random states afterwards, whatever is drawn from them inside."""
-    # transformers, datasets and torch draw from the states of three libraries.
+    """Restore the global random states of Python, numpy and torch after the `with` block."""
     python_state = random.getstate()
     numpy_state = np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -119,9 +118,9 @@ def seed_random_state(seed: int) -> Iterator[None]:
 class LengthGroupedSampler(torch.utils.data.Sampler[int]):
     """Shuffled batches of examples of similar length, in an order set by seed and epoch.
 
-    The sampler of transformers draws from the global random state, so a run that resumes within an
-    epoch sees another order than the killed run: some examples twice and some never. This one
-    repeats its order.
+    The sampler of transformers uses the global random state, so that a run that resumes within an
+    epoch has another order than the interrupted run: some examples come twice, and some never. The
+    order of this sampler can be repeated.
 
     Each epoch shuffles the examples, sorts every 50 batches of them by length, and shuffles these
     batches. The batch with the longest example comes first, so that a batch too large for memory
@@ -150,14 +149,15 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         """Return the indices of all examples, in the order of this epoch."""
         rng = np.random.default_rng([self.seed, self.epoch])
         order = rng.permutation(len(self.lengths))
-        # Sorting all examples at once would give the same batches in every epoch, so they are
-        # sorted within groups of some batches.
+        # Sorting all examples at once would give the same batches in every epoch, so that they are
+        # sorted within groups of 50 batches.
         group_size = _MEGABATCHES * self.batch_size
         batches: list[NDArray[np.int64]] = []
         for start in range(0, len(order), group_size):
-            batches.extend(self._make_batches(order[start : start + group_size], rng))
-        # The longest batch comes first: if it does not fit into memory, it fails at once.
-        longest = self._find_longest(batches)
+            group = order[start : start + group_size]
+            batches.extend(self._make_batches(group, rng))
+        # Move the longest batch to the front: if it is too large for memory, training fails at once.
+        longest = self._find_longest_batch(batches)
         batches[0], batches[longest] = batches[longest], batches[0]
         return iter(np.concatenate(batches).tolist())
 
@@ -168,13 +168,14 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
 
         Args:
             examples: Indices of the examples.
-            rng: Source of the shuffle.
+            rng: Random generator.
 
         Returns:
-            Indices of each batch. An incomplete batch, which only the last group of an epoch can
-            have, stays at the end.
+            Indices of the examples of each batch. An incomplete batch, which only the last group of an
+            epoch can have, stays at the end.
         """
-        examples = examples[np.argsort(-self.lengths[examples], kind="stable")]
+        longest_first = np.argsort(-self.lengths[examples], kind="stable")
+        examples = examples[longest_first]
         batches = []
         for start in range(0, len(examples), self.batch_size):
             batches.append(examples[start : start + self.batch_size])
@@ -184,20 +185,18 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
         shuffled = [batches[index] for index in rng.permutation(n_complete)]
         return shuffled + batches[n_complete:]
 
-    def _find_longest(self, batches: Sequence[NDArray[np.int64]]) -> int:
-        """Return the index of the complete batch that contains the longest example.
+    def _find_longest_batch(self, batches: Sequence[NDArray[np.int64]]) -> int:
+        """Return the index of the complete batch with the longest example; 0 if no batch is complete.
 
         Args:
             batches: Indices of the examples of each batch.
-
-        Returns:
-            The index; 0 if no batch is complete.
         """
         longest = 0
         max_length = -1
         for index, batch in enumerate(batches):
             length = int(self.lengths[batch].max())
-            if len(batch) == self.batch_size and length > max_length:
+            is_complete = len(batch) == self.batch_size
+            if is_complete and length > max_length:
                 longest = index
                 max_length = length
         return longest
@@ -240,13 +239,12 @@ class FineTuned(Result):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Objective:
-    """What a training minimizes, other than the model's own loss.
+    """An objective of a training, by default the model's own loss.
 
     Attributes:
-        trainer_class: A subclass of `Trainer`, for another objective (`compute_loss`) or another
-            loop.
-        extra_columns: Numeric columns of the tables that go into the batch; for multiple choice,
-            one value per choice.
+        trainer_class: A subclass of `Trainer`, with another `compute_loss` or another training loop.
+        extra_columns: Numeric columns of the tables that are added to each batch; for multiple
+            choice, with one value per choice.
     """
 
     trainer_class: type[transformers.Trainer] = transformers.Trainer
@@ -255,7 +253,7 @@ class Objective:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Request:
-    """Arguments of `fine_tune` that decide how a run goes.
+    """Arguments of `fine_tune`, without the model and the data.
 
     Attributes:
         options: Options, with the task.
@@ -263,7 +261,7 @@ class _Request:
         objective: Objective of the training.
         callbacks: Trainer callbacks.
         training_arguments: Further `TrainingArguments`.
-        record: Further values that the result depends on.
+        record: Further values that the result depends on, such as options of the callbacks.
         device: "cpu" to keep off a GPU; None for the default device.
         progress: Whether to show progress bars and the log.
     """
@@ -278,13 +276,13 @@ class _Request:
     progress: bool
 
     def describe(self) -> dict[str, Any]:
-        """Return everything but the model and the data that the result of the run depends on.
+        """Return plain values of all arguments that the result of the run depends on.
 
-        A run is resumed only if these plain values are those of its record.
+        They are stored with the run, which is resumed only if they are equal.
         """
-        deciding = {name.replace("_", " "): getattr(self.options, name) for name in DECIDING}
+        options = {name.replace("_", " "): getattr(self.options, name) for name in DECIDING}
         if callable(self.metrics):
-            # Not the repr of a function, which contains an address.
+            # The name of a function, because its repr contains an address.
             metrics: Any = getattr(self.metrics, "__qualname__", repr(self.metrics))
         else:
             metrics = list(self.metrics)
@@ -292,7 +290,7 @@ class _Request:
         for name, value in sorted(self.training_arguments.items()):
             arguments[name] = repr(value)
         return {
-            **deciding,
+            **options,
             "batch size": self.options.batch_size * processes().count,
             "metrics": metrics,
             "trainer": self.objective.trainer_class.__qualname__,
@@ -304,14 +302,14 @@ class _Request:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Subject:
-    """What is trained, and on what.
+class _RunInputs:
+    """The model, the tokenizer and the examples of a run.
 
     Attributes:
         model: The model.
-        untrained: Names of its weights that were drawn at random.
-        tokenizer: Its tokenizer.
-        label_names: Names of the classes; None for multiple choice.
+        untrained: Names of the weights that were initialized at random, such as those of a new head.
+        tokenizer: The tokenizer of the model.
+        label_names: Names of the classes; None unless the task is classification.
         train: Training examples.
         validation: Validation examples; None if there are none.
     """
@@ -342,14 +340,14 @@ def fine_tune(  # noqa: PLR0913
 ) -> FineTuned:
     """Fine-tune an encoder on labeled texts, choices or questions, and save the model.
 
-    AdamW with a linear schedule, batches of similar lengths, every random draw from `seed`; the
-    caller's random state is restored. A run that is killed resumes from its last checkpoint when
-    the same call is repeated, and ends with the same model as an uninterrupted run. A finished run
-    is loaded and not repeated.
+    The optimizer is AdamW with a linear schedule. Examples of a batch have similar lengths. All
+    random draws depend on `seed`, and the caller's random state is restored. An interrupted run
+    resumes from its last checkpoint when the same call is repeated, and ends with the same model as
+    an uninterrupted run. A finished run is loaded and not repeated.
 
     Args:
         model_name_or_path: An encoder or a classifier: a folder or a hub id. Weights that it lacks
-            for the task (the head) are drawn from `seed`.
+            for the task (the head) are initialized at random, by `seed`.
         train: A `datasets.Dataset`, a mapping of columns or a list of rows: `text` (optionally
             `text_pair`) and `label` for classification; `prompt`, `choices` (equally many in each
             example) and `label` for multiple choice; `question`, `context` and `answers` (`text`
@@ -359,19 +357,19 @@ def fine_tune(  # noqa: PLR0913
             freeze_encoder, batch_size, max_length, weight_decay, warmup, seed, checkpoint_steps,
             revision.
         validation: Examples to evaluate on after each epoch, in the form of `train`.
-        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own, which sees the
+        metrics: Names for `compute_metrics`, or a `compute_metrics` of your own, which gets the
             examples of `validation` in their order. For question answering, names are ignored, and
-            the loss is evaluated alone.
+            only the loss is evaluated.
         objective: Another objective than the model's own loss.
-        callbacks: Trainer callbacks; those of this package are attached to the Trainer. The state
-            of one that exports it (`ExportableState`) survives a resume.
+        callbacks: Trainer callbacks. Callbacks of this package are attached to the Trainer. The
+            state of an `ExportableState` is restored when a run resumes.
         training_arguments: Further `TrainingArguments`, such as {"load_best_model_at_end": True,
             "metric_for_best_model": "eval_ece", "greater_is_better": False, "save_strategy":
             "epoch"}. {"bf16": True} multiplies in bfloat16, two to three times faster if the
             hardware has it; weights stay float32.
-        record: Whatever else the result depends on, as plain values: the options of your objective
-            or callbacks. It is stored with the run, so that a call with other values is not
-            mistaken for this run.
+        record: Further plain values that the result depends on, such as the options of your objective
+            or callbacks. They are stored with the run, so that a call with other values does not
+            resume it.
         device: "cpu" to keep off a GPU; None for the default device.
         progress: Whether to show progress bars and the log.
 
@@ -380,9 +378,9 @@ def fine_tune(  # noqa: PLR0913
         at which it resumed.
 
     Raises:
-        TypeError: If something has the wrong type, or an option is unknown.
-        ValueError: If a column is missing, a label does not fit, an option is out of range, `out`
-            has other contents, or the loss diverged.
+        TypeError: If an argument has the wrong type, or an option is unknown.
+        ValueError: If a column is missing, a label is invalid, an option is out of range, `out`
+            contains other files, or the loss diverged.
 
     References:
         Devlin, Chang, Lee, Toutanova (2019), BERT, section 4; Mosbach, Andriushchenko, Klakow
@@ -401,49 +399,49 @@ def fine_tune(  # noqa: PLR0913
         progress=progress,
     )
     workers = processes()
-    # A head that the model lacks is drawn when it is loaded, so that the seed comes first.
     with contextlib.ExitStack() as stack:
+        # The seed is set before the model is loaded, because loading may initialize a head.
         stack.enter_context(seed_random_state(options.seed))
-        stack.enter_context(quiet())
-        subject = _open_subject(model_name_or_path, train, validation, request)
-        store = _open_run(out, subject, request)
+        stack.enter_context(silence_transformers())
+        inputs = _open_inputs(model_name_or_path, train, validation, request)
+        store = _open_run(out, inputs, request)
         if workers.is_main:
             stack.enter_context(lock_folder(store.folder, "training the same model in it"))
         # Two processes must not remove the same checkpoints.
-        finished = workers.main_first(lambda: _open_result(store), "opening the run")
+        finished = workers.run_main_first(lambda: _open_result(store), "opening the run")
         if finished is not None:
             return finished
         if options.freeze_encoder:
-            _freeze_encoder(subject)
-        trainer = _make_trainer(store, subject, request)
+            _freeze_encoder(inputs)
+        trainer = _make_trainer(store, inputs, request)
         resumed_step = _train(trainer, store)
         figures = {}
-        if subject.validation is not None:
+        if inputs.validation is not None:
             figures = _read_figures(trainer)
 
     result = FineTuned(
         folder=str(store.folder),
         task=str(request.options.task),
-        label_names=subject.label_names,
-        n_train=len(subject.train),
-        n_validation=None if subject.validation is None else len(subject.validation),
-        n_truncated=subject.train.truncated,
+        label_names=inputs.label_names,
+        n_train=len(inputs.train),
+        n_validation=None if inputs.validation is None else len(inputs.validation),
+        n_truncated=inputs.train.truncated,
         n_steps=int(trainer.state.global_step),
         epochs=float(trainer.state.epoch or 0.0),
         metrics=figures,
         seconds=time.perf_counter() - start,
         resumed_from_step=resumed_step,
     )
-    _save(store, trainer.model, subject.tokenizer, result, workers)
+    _save_run(store, trainer.model, inputs.tokenizer, result, workers)
     return result
 
 
-def _open_subject(
+def _open_inputs(
     model_name_or_path: str | os.PathLike[str],
     train: Table,
     validation: Table | None,
     request: _Request,
-) -> _Subject:
+) -> _RunInputs:
     """Load the model and the tokenizer of a run, and tokenize its examples.
 
     Args:
@@ -466,127 +464,133 @@ def _open_subject(
 
     tokenizer = load_tokenizer(name, options.revision)
     model_class, _ = _TASKS[task]
-    model, untrained = _load(model_class, name, options.revision, label_names)
+    model, untrained = _load_model(model_class, name, options.revision, label_names)
     ensure_padding(tokenizer)
-    agree_on_padding(model, tokenizer)
+    share_padding(model, tokenizer)
 
-    # Both tables are tokenized with the same arguments.
     encode_table: Callable[..., Examples] = encode_questions
     if task != "question_answering":
         encode_table = functools.partial(encode_examples, label_names=label_names)
     # A model may accept fewer tokens than are requested.
-    max_length = min(options.max_length, position_bound(model) or options.max_length)
+    max_length = min(options.max_length, find_max_positions(model) or options.max_length)
     extra_columns = request.objective.extra_columns
+    train_examples = encode_table(
+        tokenizer, max_length, train_table, "train", extra_columns=extra_columns
+    )
     validation_examples = None
     if validation_table is not None:
         validation_examples = encode_table(
             tokenizer, max_length, validation_table, "validation", extra_columns=extra_columns
         )
-        # Sorted, batches need less padding. A function of the caller may know items by their order.
+        # Examples are sorted by length to need less padding, unless a function of the user computes the
+        # metrics: it may depend on their order.
         if not callable(request.metrics):
             validation_examples = validation_examples.by_length()
-    return _Subject(
+    return _RunInputs(
         model=model,
         untrained=untrained,
         tokenizer=tokenizer,
         label_names=label_names,
-        train=encode_table(
-            tokenizer, max_length, train_table, "train", extra_columns=extra_columns
-        ),
+        train=train_examples,
         validation=validation_examples,
     )
 
 
-def _open_run(out: str | os.PathLike[str], subject: _Subject, request: _Request) -> Store:
-    """Open the folder of a run, which must be new, empty, or that of an interrupted same run.
+def _open_run(out: str | os.PathLike[str], inputs: _RunInputs, request: _Request) -> Store:
+    """Open the folder of a run, which must be new, empty, or contain an earlier call of the same run.
 
     Args:
         out: The folder.
-        subject: Model and examples, whose fingerprints identify the run.
-        request: Arguments, which identify it as well.
+        inputs: Model and examples, whose fingerprints identify the run.
+        request: Arguments, which identify the run, too.
     """
-    validation = subject.validation
+    validation = inputs.validation
     run = {
         "kind": "fine-tuning",
-        "model": fingerprint_model(subject.model),
-        "training set": subject.train.fingerprint,
+        "model": fingerprint_model(inputs.model),
+        "training set": inputs.train.fingerprint,
         "validation set": None if validation is None else validation.fingerprint,
-        "label names": subject.label_names,
+        "label names": inputs.label_names,
         **request.describe(),
     }
     return open_store(out, run)
 
 
-def _freeze_encoder(subject: _Subject) -> None:
-    """Train only the head, and weights of the encoder that were drawn at random, as a pooler."""
-    encoder = f"{subject.model.base_model_prefix}."
-    for name, parameter in subject.model.named_parameters():
-        is_trained = not name.startswith(encoder) or name in subject.untrained
-        parameter.requires_grad_(is_trained)
+def _freeze_encoder(inputs: _RunInputs) -> None:
+    """Exclude the weights of the encoder from training, except those initialized at random.
+
+    Some models have a pooler, which belongs to the encoder, but is not part of every checkpoint.
+    """
+    encoder_prefix = f"{inputs.model.base_model_prefix}."
+    for name, parameter in inputs.model.named_parameters():
+        is_in_head = not name.startswith(encoder_prefix)
+        is_random = name in inputs.untrained
+        parameter.requires_grad_(is_in_head or is_random)
 
 
-def _make_trainer(store: Store, subject: _Subject, request: _Request) -> Any:
+def _make_trainer(store: Store, inputs: _RunInputs, request: _Request) -> Any:
     """Make the Trainer of a run, with its callbacks attached.
 
     Args:
         store: Folder of the run.
-        subject: Model, tokenizer and examples.
+        inputs: Model, tokenizer and examples.
         request: Arguments of the run.
     """
     _, collator = _TASKS[str(request.options.task)]
-    trainer_class = _make_resumable(
-        request.objective.trainer_class, subject.train, request.options.seed, store
+    trainer_class = _derive_resumable_trainer(
+        request.objective.trainer_class, inputs.train, request.options.seed, store
     )
     metrics: Any = request.metrics
     if not callable(metrics):
         metrics = compute_metrics(*metrics)
-        # These are figures of classes. Of spans, the loss is evaluated alone.
+        # These figures are for classes. For answers that are spans, only the loss is evaluated.
         if request.options.task == "question_answering":
             metrics = None
     trainer = trainer_class(
-        model=subject.model,
-        args=_make_arguments(store, subject, request),
-        data_collator=collator(tokenizer=subject.tokenizer),
-        train_dataset=subject.train.dataset,
-        eval_dataset=None if subject.validation is None else subject.validation.dataset,
-        processing_class=subject.tokenizer,
+        model=inputs.model,
+        args=_make_arguments(store, inputs, request),
+        data_collator=collator(tokenizer=inputs.tokenizer),
+        train_dataset=inputs.train.dataset,
+        eval_dataset=None if inputs.validation is None else inputs.validation.dataset,
+        processing_class=inputs.tokenizer,
         compute_metrics=metrics,
         callbacks=list(request.callbacks),
     )
     for callback in request.callbacks:
         if isinstance(callback, AttachedCallback):
             callback.attach(trainer)
-    # Without a terminal, it prints dictionaries.
+    # This default callback would print dictionaries if there is no terminal.
     trainer.remove_callback(transformers.PrinterCallback)
     return trainer
 
 
 def _make_arguments(
-    store: Store, subject: _Subject, request: _Request
+    store: Store, inputs: _RunInputs, request: _Request
 ) -> transformers.TrainingArguments:
-    """Make the `TrainingArguments` of a run; those of the caller have precedence.
+    """Make the `TrainingArguments` of a run. Arguments that the user passed have precedence.
 
     Args:
         store: Folder of the run, in which checkpoints are saved.
-        subject: Model and examples, whose number determines the number of steps.
+        inputs: Model and examples, whose number determines the number of steps.
         request: Arguments of the run.
 
     Raises:
-        ValueError: If a further argument is none of `TrainingArguments`.
+        ValueError: If the user passed an argument that `TrainingArguments` does not have.
     """
     options = request.options
     batch_size = options.batch_size * processes().count
-    n_steps = math.ceil(math.ceil(len(subject.train) / batch_size) * options.epochs)
+    n_steps_per_epoch = math.ceil(len(inputs.train) / batch_size)
+    n_steps = math.ceil(n_steps_per_epoch * options.epochs)
     checkpoint_steps = options.checkpoint_steps
-    # A checkpoint costs as much as some steps, and losing a tenth of a run is bearable.
     if checkpoint_steps is None:
+        # Ten checkpoints per run, but not too often, because a checkpoint takes as long as some steps.
         checkpoint_steps = max(50, math.ceil(n_steps / 10))
-    # transformers refuses bf16 on a CPU unless it is told that there is nothing else.
+    # Without `use_cpu`, transformers rejects bf16 on a machine without an accelerator.
     use_cpu = request.device == "cpu" or not torch.accelerator.is_available()
     arguments = {
         "output_dir": str(store.folder / CHECKPOINTS),
         "report_to": "none",
-        # The examples have only columns that the model and the objective take.
+        # The examples have only columns that the model or the objective needs.
         "remove_unused_columns": False,
         "dataloader_pin_memory": torch.cuda.is_available() and not use_cpu,
         "num_train_epochs": options.epochs,
@@ -600,7 +604,7 @@ def _make_arguments(
         "use_cpu": use_cpu,
         "disable_tqdm": not (request.progress and is_progress_visible()),
         "logging_strategy": "epoch" if request.progress else "no",
-        "eval_strategy": "no" if subject.validation is None else "epoch",
+        "eval_strategy": "no" if inputs.validation is None else "epoch",
         "save_strategy": "steps" if 0 < checkpoint_steps < n_steps else "no",
         "save_steps": checkpoint_steps or 1,
         "save_total_limit": 2,
@@ -616,24 +620,24 @@ def _make_arguments(
 
 
 def _train(trainer: Any, store: Store) -> int | None:
-    """Train from the last checkpoint, or from the beginning if there is none.
+    """Train from the last checkpoint, or from the beginning if there is no checkpoint.
 
     Args:
         trainer: The Trainer.
         store: Folder of the run.
 
     Returns:
-        Step of the checkpoint; None if there is none.
+        Step of the checkpoint from which the training resumed; None if there was none.
 
     Raises:
         KeyboardInterrupt: If a signal stops the training, after a checkpoint was saved.
         OptionError: If the loss diverged.
     """
-    resumed_step = processes().main_first(lambda: _find_last_step(store), "the last checkpoint")
+    resumed_step = processes().run_main_first(lambda: _find_last_step(store), "the last checkpoint")
     checkpoint = None
     if resumed_step is not None:
         checkpoint = str(store.folder / CHECKPOINTS / f"checkpoint-{resumed_step}")
-    # A signal must not end the process within a step, of which no checkpoint could be written.
+    # A signal stops the training at the end of a step, when a checkpoint can be saved.
     with defer_stop():
         trainer.add_callback(_StopAtStep())
         loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
@@ -646,39 +650,39 @@ def _train(trainer: Any, store: Store) -> int | None:
     return resumed_step
 
 
-def _load(
+def _load_model(
     model_class: Any, name: str, revision: str | None, label_names: Sequence[str] | None
 ) -> tuple[Any, set[str]]:
-    """Load a model for the task in float32, with a random head if it has none of this form.
+    """Load a model for the task in float32, with a random head if it has no head of the right shape.
 
     Args:
         model_class: Class of transformers, such as `AutoModelForSequenceClassification`.
         name: Folder or hub id.
         revision: Branch, tag or commit; None for the default.
-        label_names: Names of the classes; None if the task has none.
+        label_names: Names of the classes; None unless the task is classification.
 
     Returns:
-        The model, and the names of its weights that were drawn at random.
+        The model, and the names of its weights that were initialized at random.
 
     Raises:
-        ValueError: If the model is an adapter, quantized, or of another kind.
+        ValueError: If the model is an adapter, is quantized, or cannot be loaded by the class.
     """
-    # Saving would write the adapter only, without the weights of its base.
+    # An adapter would be saved without the weights of its base model.
     if find_adapter(name, revision) is not None:
         raise ValueError(
             f"Expected a complete model to fine-tune, but {name} contains an adapter. Merge the "
             "adapter into its base first, with `merge_and_unload` of peft."
         )
-    options: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     if label_names is not None:
         id_by_label = {label: index for index, label in enumerate(label_names)}
-        options = {
+        config = {
             "num_labels": len(label_names),
             "id2label": dict(enumerate(label_names)),
             "label2id": id_by_label,
             "problem_type": "single_label_classification",
         }
-    with quiet():
+    with silence_transformers():
         try:
             model, report = model_class.from_pretrained(
                 name,
@@ -686,7 +690,7 @@ def _load(
                 dtype=torch.float32,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
-                **options,
+                **config,
             )
         except Exception as error:
             raise ValueError(
@@ -698,18 +702,21 @@ def _load(
         raise ValueError(reason)
     untrained = set(report["missing_keys"])
     for entry in report["mismatched_keys"]:
-        # transformers reports names, or names with the two shapes.
-        untrained.add(entry[0] if isinstance(entry, tuple) else entry)
+        # An entry is a name, or a tuple (name, shape in the checkpoint, shape in the model).
+        weight_name = entry
+        if isinstance(entry, tuple):
+            weight_name, *_ = entry
+        untrained.add(weight_name)
     return model, untrained
 
 
-def _make_resumable(
+def _derive_resumable_trainer(
     trainer_class: type[Any], examples: Examples, seed: int, store: Store
 ) -> type[Any]:
-    """Derive a trainer class whose runs resume exactly, as if they had not been interrupted.
+    """Derive a trainer class whose interrupted runs end with the same model as uninterrupted ones.
 
-    It repeats the order of the examples and all random draws, and it resumes only from complete
-    checkpoints.
+    The order of the examples and the random draws can be repeated, and a run resumes only from a
+    complete checkpoint.
 
     Args:
         trainer_class: A subclass of `Trainer`.
@@ -724,7 +731,8 @@ def _make_resumable(
             return LengthGroupedSampler(examples.lengths, batch_size, seed)
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-            # A run that resumes after an evaluation does not repeat it, nor what it draws.
+            # A run that resumes after an evaluation does not repeat it, so that its random draws must
+            # not affect the training.
             with keep_random_state():
                 return super().evaluate(*args, **kwargs)
 
@@ -733,15 +741,15 @@ def _make_resumable(
             try:
                 super()._save_checkpoint(*args, **kwargs)
             except RuntimeError:
-                # torch does not say that the disk is full. Writing a megabyte more raises the error
-                # of the system, if that is the reason.
+                # The message of torch does not mention a full disk. If the disk is full, writing a
+                # megabyte raises an OSError, which does.
                 write_bytes(store.folder / "room", bytes(1 << 20)).unlink()
                 raise
             if self.is_world_process_zero():
                 name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
                 store.write_json(f"{name}.json", digest_files(store.folder / name))
 
-    # The record of a run names its trainer.
+    # Keep the name, which is stored with the run.
     Resumable.__name__ = trainer_class.__name__
     return Resumable
 
@@ -758,19 +766,23 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 def _find_last_step(store: Store) -> int | None:
-    """Find the last complete checkpoint of a run; move incomplete ones after it aside.
+    """Find the last complete checkpoint of a run, and rename incomplete ones that follow it.
+
+    Args:
+        store: Folder of the run.
 
     Returns:
-        Its step; None if there is no complete checkpoint.
+        Step of the checkpoint; None if no checkpoint is complete.
     """
     folder_by_step = {}
     for folder in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]"):
-        folder_by_step[int(folder.name.rpartition("-")[2])] = folder
+        _, _, step_text = folder.name.rpartition("-")
+        folder_by_step[int(step_text)] = folder
     for step in sorted(folder_by_step, reverse=True):
         folder = folder_by_step[step]
-        # The digests are written after the checkpoint: without them, it is incomplete.
-        files = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
-        if files is not None and not list_changed_files(folder, files):
+        # The digests of its files are written after the checkpoint. If they are missing, it is incomplete.
+        digests = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
+        if digests is not None and not list_changed_files(folder, digests):
             return step
         set_aside(folder)
     return None
@@ -779,7 +791,10 @@ def _find_last_step(store: Store) -> int | None:
 def _read_figures(trainer: Any) -> dict[str, float | None]:
     """Return the figures of the final model on the validation set.
 
-    They are those of the last evaluation, which is repeated only if the model has changed since.
+    The last evaluation is used if it was made at the last step. Otherwise, the model is evaluated now.
+
+    Args:
+        trainer: The Trainer, after the training.
 
     Returns:
         Name of the figure, without the prefix "eval_" -> value. Running times are left out.
@@ -788,19 +803,21 @@ def _read_figures(trainer: Any) -> dict[str, float | None]:
     for entry in trainer.state.log_history:
         if "eval_loss" in entry:
             evaluation = entry
-    # The last step, or the best checkpoint, may not have been evaluated as the final model.
-    is_final = evaluation.get("step") == trainer.state.global_step
-    if not is_final or trainer.args.load_best_model_at_end:
+    is_of_last_step = evaluation.get("step") == trainer.state.global_step
+    # With `load_best_model_at_end`, the final model may be that of an earlier step.
+    if not is_of_last_step or trainer.args.load_best_model_at_end:
         evaluation = trainer.evaluate()
-    speed = ("_runtime", "_per_second", "_preparation_time")
+    time_suffixes = ("_runtime", "_per_second", "_preparation_time")
     figures = {}
     for name, value in evaluation.items():
-        if name.startswith("eval_") and not name.endswith(speed):
+        if name.startswith("eval_") and not name.endswith(time_suffixes):
             figures[name.removeprefix("eval_")] = value
     return figures
 
 
-def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:
+def _save_run(
+    store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes
+) -> None:
     """Save the model, the tokenizer and the result of a finished run, and remove its checkpoints.
 
     Only the main process writes; the others wait until it has finished.
@@ -808,17 +825,18 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
     Args:
         store: Folder of the run.
         model: The fine-tuned model.
-        tokenizer: Its tokenizer.
-        result: The result, which marks the run as finished.
+        tokenizer: The tokenizer of the model.
+        result: The result, which is stored in a file.
         workers: Processes of the run.
     """
     if workers.is_main:
         is_classifier = result.label_names is not None
         model.config.problem_type = "single_label_classification" if is_classifier else None
-        with quiet():
+        with silence_transformers():
             model.save_pretrained(store.folder)
             tokenizer.save_pretrained(store.folder)
-        # The result comes last: it marks the run as finished. A folder may be moved.
+        # The result is written last, because its file marks the run as finished. It does not contain the
+        # folder, which a user may move.
         figures = result.to_dict()
         del figures["folder"]
         store.write_json(RESULT, figures)
@@ -827,11 +845,15 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
 
 
 def _open_result(store: Store) -> FineTuned | None:
-    """Read the result of a run; return None if the run is not finished."""
+    """Read the result of a run; return None if the run is not finished.
+
+    Args:
+        store: Folder of the run.
+    """
     figures = store.read_json(RESULT)
     if figures is None:
         return None
-    # A run may be killed after it has finished, before its checkpoints are removed.
+    # Remove the checkpoints of a run that was killed after its result was written.
     shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
     # JSON has lists in place of tuples.
     label_names = figures.pop("label_names")

@@ -38,36 +38,40 @@ class ComputeMetrics:
     """
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        """Make the families of the requested figures, each with its own options."""
+        """Make the families of the requested figures, which check their options.
+
+        Args:
+            names: Names of the figures.
+            options: Options of the figures by name.
+        """
         self.names = tuple(names)
         self.options = dict(options)
         self._batches: list[Batch] = []
         self._families: list[Family] = []
         for family in FAMILIES:
-            # A family computes its figures together, in whatever order they are named.
             is_requested = not set(family.figure_names).isdisjoint(names)
             if is_requested:
-                own_options = {}
+                family_options = {}
                 for name in family.option_names:
                     if name in options:
-                        own_options[name] = options[name]
-                self._families.append(family(own_options))
+                        family_options[name] = options[name]
+                self._families.append(family(family_options))
 
     def __call__(self, prediction: Any, compute_result: bool = True) -> Figures:
         """Compute the figures of Trainer's `EvalPrediction`, or of a pair of logits and labels.
 
         Args:
             prediction: Logits and labels of all items, or of a batch of them.
-            compute_result: Whether the evaluation is complete. Trainer passes False for all batches
-                but the last one if `batch_eval_metrics=True`; such a batch is only kept.
+            compute_result: Whether the evaluation is complete. With `batch_eval_metrics=True`, Trainer
+                passes False for all batches but the last one; such a batch is only stored.
 
         Returns:
-            The figures by name; empty for a batch that is only kept.
+            The figures by name; empty for a batch that is only stored.
         """
         try:
             self._batches.append(read_arrays(prediction))
         except (TypeError, ValueError):
-            # The next evaluation must not see the batches of this one.
+            # Drop the earlier batches, so that they are not part of the next evaluation.
             self._batches.clear()
             raise
         if not compute_result:
@@ -88,6 +92,7 @@ class ComputeMetrics:
             for name in family.figure_names:
                 keys_by_name[name] = family.list_keys(name)
 
+        # Return the requested figures only, in the requested order.
         figures: Figures = {}
         for name in self.names:
             for key in keys_by_name[name]:
@@ -95,6 +100,7 @@ class ComputeMetrics:
         return figures
 
     def __repr__(self) -> str:
+        """Return a call of `compute_metrics` with the names and options; long values become "..."."""
         arguments = [repr(name) for name in self.names]
         for name, value in sorted(self.options.items()):
             text = format_value(value)
@@ -146,7 +152,7 @@ also `is_original` |
 `probes`: no_question_prior_bias, ... |
     | choice_paralysis, restricted_drop, perturbed_accuracy | `probes` | from `join_probes` |
 
-    With `probes`, all other figures, and the other options, are about the original items alone.
+    With `probes`, all other figures, and the other options, are about the original items only.
 
     Trainer prefixes each name, so `ece` is logged as `eval_ece`. It assumes that higher is better
     for every metric whose name does not end in "loss". To choose a checkpoint by calibration, set
@@ -159,8 +165,8 @@ also `is_original` |
             greater_is_better=False,
         )
 
-    Items may have different numbers of choices: `n_choices`, an (N,) array, says how many logits
-    of each row are choices. Logits with which Trainer fills up shorter rows are left out anyway.
+    Items may have different numbers of choices: `n_choices`, an (N,) array, has the number of logits
+    of each row that are choices. Logits with which Trainer pads shorter rows are always left out.
 
     Args:
         *names: Names of metrics; repetitions are ignored.
@@ -199,7 +205,7 @@ also `is_original` |
     allowed = list(COMMON_OPTIONS)
     for name in unique_names:
         allowed.extend(options_by_name[name])
-    # A misspelled option fails here, not at the end of the first epoch.
+    # A misspelled option is reported now, and not at the end of the first epoch.
     check_options(options, allowed, f"compute_metrics({', '.join(map(repr, unique_names))})")
     if options.get("probes") is not None:
         check_kind(options["probes"], "probes", ProbeSets)
@@ -207,7 +213,7 @@ also `is_original` |
 
 
 def _list_options() -> dict[str, tuple[str, ...]]:
-    """Return the names of the options of every figure."""
+    """Return name of a figure -> names of its options."""
     options: dict[str, tuple[str, ...]] = {}
     for family in FAMILIES:
         options.update(dict.fromkeys(family.figure_names, family.option_names))

@@ -55,7 +55,7 @@ class TuningOptions(Options):
     revision: str | None = option(None, "Branch, tag or commit of the hub repository.")
 
     def _check(self) -> None:
-        # The minimum of an option is included in its range.
+        # `minimum=0.0` allows 0, too.
         if self.epochs == 0:
             raise OptionError(
                 f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs"
@@ -94,7 +94,7 @@ class TrainingDataOptions(ItemOptions):
 
 
 class SplitOptions(Options):
-    """Options of `premise_oblivious_split`."""
+    """Training without the premises, by `premise_oblivious_split`."""
 
     n_runs: int = option(3, "Number of models to train, each with a different seed.", minimum=1)
     epochs: float = option(3.0, "Passes over the training set.")

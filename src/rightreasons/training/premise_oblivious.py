@@ -38,19 +38,19 @@ def train_and_score(
 
     Args:
         model_name_or_path: An encoder.
-        train: The training set, as in `fine_tune`.
-        tests: Test sets by name, with an `id` column.
-        out: The folder of this run; `model` in it has the fine-tuned model.
+        train: The training set: `prompt`, `choices` and `label`.
+        tests: Test sets by name, in the same form, and optionally with a column `id`.
+        out: The folder of this run. The fine-tuned model is in its subfolder `model`.
         **options: Options of `fine_tune`; `progress` is off by default.
 
     Returns:
         `Scores` by the name of the test set.
 
     Raises:
-        ValueError: If `out` holds other files, or as in `fine_tune`.
+        ValueError: If `out` contains other files, a column is missing, or an option is invalid.
     """
     options = {"progress": False, "device": None, **options}
-    # A test set without its columns fails before the training.
+    # Test sets are checked before the training, which takes longer.
     test_sets = {}
     for name, table in tests.items():
         test_sets[name] = convert_table(table, TASK, f"tests[{name!r}]")
@@ -75,7 +75,7 @@ def train_and_score(
 
 @dataclasses.dataclass(frozen=True)
 class EasyHardSplit(Result):
-    """Items that models solve without ever seeing the premises.
+    """Items that models solve without the premises (Easy), and the others (Hard).
 
     Attributes:
         ids: The N items.
@@ -85,8 +85,8 @@ class EasyHardSplit(Result):
         n_hard: Number of Hard items.
         n_runs: Number of runs (seeds).
         accuracy: Accuracy of each run without the premises, in [0, 1].
-        mean_accuracy: Their mean.
-        std_accuracy: Their population standard deviation.
+        mean_accuracy: Mean accuracy over the runs.
+        std_accuracy: Population standard deviation of the accuracy over the runs.
         chance: Accuracy of guessing.
         majority: Accuracy of always giving the most frequent label.
         easy_by_chance: Share of items that would be Easy if every run guessed independently: the
@@ -121,12 +121,12 @@ def premise_oblivious_split(
     """Split items into Easy, solved without their premises in every run, and Hard.
 
     The model is trained on the choices alone, `n_runs` times with different seeds, and tested in
-    the same way. An item is Easy if all runs are correct: something other than its premise reveals
-    the answer, or luck does (`easy_by_chance`).
+    the same way. An item is Easy if all runs are correct: either the choices reveal the answer, or
+    all runs guessed it (`easy_by_chance`).
 
-    The split depends on the model that made it: use it to evaluate models that start from other
-    weights, because two models that prefer the same choices for no good reason agree on which items
-    are Easy.
+    The split depends on the model with which it was made. Use it to evaluate models that start from
+    other weights: a model with the same weights may have the same random preferences for choices, and
+    so solve the Easy items.
 
     Args:
         model_name_or_path: An encoder.
@@ -157,24 +157,26 @@ def premise_oblivious_split(
     blind_test = hide_premise(items).add_column("id", ids)
     blind_train = hide_premise(convert_table(train, TASK, "train"))
 
-    # One column per run; an item is Easy only if all of them solve it.
+    # (N, runs) whether a run solves an item.
     is_correct = np.zeros((len(items), n_runs), dtype=np.bool_)
+    run_options = {"progress": progress, "metrics": ("accuracy",), **options}
     for run in range(n_runs):
-        # The folder depends on the seed, so that further runs find the earlier ones.
+        # The name of the folder has the seed, so that a later call with more runs finds the earlier ones.
+        run_seed = seed + run
         scores = train_and_score(
             model_name_or_path,
             blind_train,
             {"test": blind_test},
-            out=Path(out) / f"seed-{seed + run}" / "all",
-            seed=seed + run,
-            **{"progress": progress, "metrics": ("accuracy",), **options},
+            out=Path(out) / f"seed-{run_seed}" / "all",
+            seed=run_seed,
+            **run_options,
         )
         is_correct[:, run] = scores["test"].predicted == labels
 
-    # Items may have different numbers of choices, and so different chances.
-    n_choices = np.array(list(map(len, items["choices"])))
     accuracy = is_correct.mean(axis=0)
     is_easy = np.logical_and.reduce(is_correct, axis=1)
+    # Probability of guessing each item. Items may have different numbers of choices.
+    chance = 1.0 / np.array(list(map(len, items["choices"])))
     return EasyHardSplit(
         ids=tuple(ids),
         easy=tuple(is_easy.tolist()),
@@ -185,10 +187,10 @@ def premise_oblivious_split(
         accuracy=tuple(accuracy.tolist()),
         mean_accuracy=float(accuracy.mean()),
         std_accuracy=float(accuracy.std()),
-        chance=float((1.0 / n_choices).mean()),
+        chance=float(chance.mean()),
         majority=float(np.bincount(labels).max() / len(labels)),
-        # All runs guess an item of m choices with probability (1/m)^runs.
-        easy_by_chance=float(((1.0 / n_choices) ** n_runs).mean()),
+        # An item is Easy by chance if all runs guess it.
+        easy_by_chance=float((chance**n_runs).mean()),
     )
 
 

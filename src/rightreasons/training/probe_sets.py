@@ -1,7 +1,7 @@
 """Multiple-choice items and their probes as one evaluation set, for Trainer.
 
 Trainer calls `compute_metrics` once for each evaluation set, without its name, and choice paralysis
-compares two sets. Therefore `join_probes` makes one set of all parts, and says which row is what.
+compares two sets. Therefore `join_probes` makes one set of all parts, and lists the rows of each part.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def join_probes(
         seed: Seed of the probes that are applied here.
 
     Returns:
-        `ProbeSets`: its `dataset` is the evaluation set, and `compute_metrics(..., probes=...)`
-        takes all of it.
+        `ProbeSets`: its `dataset` is the evaluation set, and the object itself is passed to
+        `compute_metrics(..., probes=...)`.
 
     Raises:
-        ValueError: If a column is missing, a probe is unknown, or a perturbed item is of none of
-            the items.
+        ValueError: If a column is missing, a probe is unknown, or a perturbed item is not a version of
+            one of the items.
 
     Example:
         >>> items = datasets.Dataset.from_list([
@@ -57,7 +57,7 @@ def join_probes(
     if not probes:
         raise OptionError("Expected at least one probe, but there is none.", option="probes")
 
-    # Probes leave out items that they cannot perturb, so that each one is matched by its id.
+    # A probe leaves out items that it cannot perturb, so that items are matched by their ids.
     position_by_id = {}
     for position, item_id in enumerate(items["id"]):
         position_by_id[str(item_id)] = position
@@ -72,11 +72,12 @@ def join_probes(
         sources[name] = _find_sources(perturbed["source_id"], position_by_id, name)
         for column in _COLUMNS:
             columns[column].extend(perturbed[column][:])
-        # Only this probe has a correct choice, whose confidence is compared with that before.
+        # After this probe, the correct choice is still there. Its position is needed to compare its
+        # confidence with that in the original item.
         if name == ADDED_CHOICES:
             original_positions = perturbed["original_positions"][:]
 
-    # The losses of transformers ignore -100, and fail at -1.
+    # The losses of transformers ignore the label -100, and raise an error for -1.
     columns["label"] = list(map(_replace_missing_label, columns["label"]))
     n_choices = list(map(len, columns["choices"]))
     return ProbeSets(
@@ -94,14 +95,14 @@ def _find_sources(
     """Return the position of the original item of each perturbed item.
 
     Args:
-        source_ids: Id of the original item of each perturbed one.
-        position_by_id: Id of each original item -> its position.
-        name: Name of the probe, for errors.
+        source_ids: Id of the original item of each perturbed item.
+        position_by_id: Id of an original item -> its position.
+        name: Name of the probe, for error messages.
 
     Raises:
-        ValueError: If an original item is missing, as if the probe was made from another data set.
+        ValueError: If an original item is missing, for example because the perturbed items were made
+            from another split.
     """
-    # Another split, or another seed of a sample, would pair items that differ.
     positions = []
     for source_id in source_ids:
         if source_id not in position_by_id:

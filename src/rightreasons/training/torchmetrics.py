@@ -16,7 +16,7 @@ __all__ = ["Figures"]
 class Figures(Metric):  # type: ignore[misc]
     """The figures of `rightreasons.training.compute_metrics` over all batches and processes.
 
-    All logits are kept until `compute`, because the figures are no means over items.
+    All logits are stored until `compute`, because most figures are not means over items.
 
     Args:
         *names: Names of figures, such as "ece", "brier" or "auroc".
@@ -55,13 +55,16 @@ class Figures(Metric):  # type: ignore[misc]
         Raises:
             ValueError: If other batches have another number of classes or choices.
         """
-        if len(self.logits) and logits.shape[-1] != self.logits[0].shape[-1]:
+        n_columns = logits.shape[-1]
+        if len(self.logits):
+            n_columns = self.logits[0].shape[-1]
+        if logits.shape[-1] != n_columns:
             raise ValueError(
-                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches "
-                f"before, but got {tuple(logits.shape)}. Fill missing choices with a logit far "
+                f"Expected logits of {n_columns} columns, as in the previous batches, but got "
+                f"{logits.shape[-1]} columns. If an item has fewer choices, fill its row with a logit far "
                 "below all other logits."
             )
-        # numpy has no bfloat16.
+        # Convert bfloat16, a type that numpy does not have.
         self.logits.append(logits.detach().float())
         self.labels.append(labels)
 
@@ -71,7 +74,7 @@ class Figures(Metric):  # type: ignore[misc]
         labels = dim_zero_cat(self.labels).cpu().numpy()
         figures = {}
         for name, value in self._compute_figures((logits, labels)).items():
-            # torchmetrics logs tensors, which cannot be None.
+            # Loops log tensors, in which an undefined figure is NaN.
             if value is None:
                 value = float("nan")
             figures[name] = torch.tensor(value)

@@ -28,7 +28,7 @@ from rightreasons.core.store import write_json
 from rightreasons.core.validation import check_labels, check_same_length, check_texts
 from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
-from rightreasons.models.heads import class_names
+from rightreasons.models.heads import get_class_names
 from rightreasons.models.runs.processes import processes
 from rightreasons.shortcuts.detector import Heads
 from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts
@@ -50,7 +50,7 @@ Record = dict[str, Any]
 
 
 class ShortcutTracker:
-    """Measure shortcut rate, types, trade-off, ECE and F1 of a model, time after time.
+    """Measure shortcut rate, types, trade-off, ECE and F1 of a model during its training.
 
     Args:
         texts: N labeled texts to watch, such as the validation set.
@@ -89,7 +89,7 @@ class ShortcutTracker:
         resampling: Resampling = Resampling(resamples=200),
         **options: Any,
     ) -> None:
-        """Check the texts, labels and options; no model is measured yet."""
+        """Check the texts, labels and options, which are described in the docstring of the class."""
         check_options(options, SHORTCUT_OPTIONS, type(self).__name__)
         # One text of a pair may be empty.
         has_pairs = options.get("text_pairs") is not None
@@ -100,7 +100,8 @@ class ShortcutTracker:
         self._resampling = resampling
         self._options = options
         self._out = None if out is None else Path(out)
-        # The same state of a model is measured once, however many evaluation sets there are.
+        # The last state of the model that was measured, and its record. If a Trainer has several evaluation
+        # sets, it asks for the figures of the same state several times.
         self._measured_state: tuple[int, int] | None = None
         self._measured_record: Record | None = None
         self.records: list[Record] = []
@@ -108,14 +109,14 @@ class ShortcutTracker:
     def on_epoch(
         self, model: Any, tokenizer: Any, *, epoch: float, step: int | None = None
     ) -> dict[str, float]:
-        """Measure a model, unless it was measured as it is, and return the figures to log.
+        """Measure a model, unless it has not changed since the last call, and return the figures to log.
 
         Args:
             model: The sequence classifier under training, wrapped by accelerate or not. With
                 several processes, each must call this method.
-            tokenizer: Its tokenizer.
+            tokenizer: The tokenizer of the model.
             epoch: Number of epochs so far.
-            step: Number of optimizer steps so far; default: the number of records.
+            step: Number of optimizer steps so far; None for the number of records.
 
         Returns:
             `shortcut_rate`, `shortcut_excess` and `shortcut_tradeoff`, without those that are
@@ -124,12 +125,12 @@ class ShortcutTracker:
         if step is None:
             step = len(self.records)
         model = extract_model_from_parallel(model)
-        # The step alone does not identify a model: the best checkpoint, loaded at the end, is
-        # another model. torch counts the changes of each parameter.
+        # Recognize a changed model by the step, and by the number of changes of its parameters, which torch
+        # counts: at the last step, Trainer may load the best checkpoint.
         n_changes = sum(parameter._version for parameter in model.parameters())
         state = (step, n_changes)
         workers = processes()
-        # If one process has to measure, all must: they share the work.
+        # If the model has changed in one process, all must measure it, because they share the work.
         is_new = workers.gather(state != self._measured_state, "whether weights changed")
         if any(is_new):
             self._measured_record = self.measure(model, tokenizer, step=step, epoch=epoch)
@@ -152,14 +153,15 @@ class ShortcutTracker:
 
         Args:
             model: The sequence classifier under training.
-            tokenizer: Its tokenizer.
+            tokenizer: The tokenizer of the model.
             step: Number of optimizer steps so far, for the record.
             epoch: Number of epochs so far, for the record.
 
         Returns:
             One dict of figures; None, with a warning, if the shortcuts are withheld.
         """
-        # The attributions of a model may be unreliable early on; later ones are still measured.
+        # Early in the training, attributions may be unreliable. Then only a warning is given, because the
+        # model may be measured later.
         try:
             measurement = measure_shortcuts(
                 make_classifier(model, tokenizer),
@@ -183,14 +185,14 @@ class ShortcutTracker:
         """Replace all records by those of a run up to the step at which it resumes.
 
         Args:
-            records: Records that the run has kept, such as in its checkpoint.
-            step: Step at which it resumes; 0 for a new run.
+            records: Records in the checkpoint of the run.
+            step: Step at which the run resumes; 0 for a new run.
         """
         candidates = list(records)
         if step and self._out is not None and self._out.is_file():
-            # The file may have a record of an evaluation right after the checkpoint.
+            # The file may also have the record of an evaluation that followed the checkpoint.
             candidates += read_json(self._out)
-        # Both have the earlier records; steps after the checkpoint will be repeated.
+        # Keep one record per step. Drop records of later steps, which will be measured again.
         record_by_step = {}
         for record in candidates:
             if record["step"] <= step:
@@ -221,7 +223,7 @@ class DataMapTracker:
         >>> tracker.result()
         Traceback (most recent call last):
         ...
-        ValueError: Expected at least one epoch of training, but none has ended.
+        ValueError: Expected at least one finished epoch of training, but got none.
     """
 
     def __init__(
@@ -231,7 +233,7 @@ class DataMapTracker:
         *,
         text_pairs: Sequence[str] | None = None,
     ) -> None:
-        """Check the texts and labels; no epoch has ended yet."""
+        """Check the texts and labels, which are described in the docstring of the class."""
         # One text of a pair may be empty.
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
@@ -242,25 +244,25 @@ class DataMapTracker:
         self._is_correct: list[NDArray[np.bool_]] = []
 
     def on_epoch(self, model: Any, tokenizer: Any) -> dict[str, float]:
-        """Score all training texts by the model as it is, and return the figures to log.
+        """Score all training texts with the present model, and return the figures to log.
 
         Args:
             model: The sequence classifier under training, wrapped by accelerate or not.
-            tokenizer: Its tokenizer.
+            tokenizer: The tokenizer of the model.
 
         Returns:
-            The means over the examples so far: `data_map_confidence`, `data_map_variability` and
-            `data_map_correctness`.
+            `data_map_confidence`, `data_map_variability` and `data_map_correctness`: means over the
+            training texts, for the epochs so far.
         """
         classifier = make_classifier(extract_model_from_parallel(model), tokenizer)
-        # Only the model says how many classes there are.
+        # Labels are checked here, because the number of classes is known only from the model.
         labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
         scores = predict(classifier, self._texts, text_pairs=self._text_pairs, progress=False)
         items = JudgedItems.of(scores.logits, labels)
         self._probabilities.append(items.label_probability)
         self._is_correct.append(items.top.correct)
 
-        # A loop logs numbers; the map itself has a row per example.
+        # The data map has one value per text. Only means are logged.
         result = self.result()
         figures = {}
         for name in DATA_MAP_FIGURES:
@@ -274,7 +276,7 @@ class DataMapTracker:
             ValueError: If no epoch has ended.
         """
         if not self._probabilities:
-            raise ValueError("Expected at least one epoch of training, but none has ended.")
+            raise ValueError("Expected at least one finished epoch of training, but got none.")
         return data_map(np.stack(self._probabilities), np.stack(self._is_correct))
 
     def restart(self) -> None:
@@ -284,11 +286,11 @@ class DataMapTracker:
 
 
 def make_classifier(model: Any, tokenizer: Any) -> Classifier:
-    """Wrap a model under training as a classifier that can predict and be explained.
+    """Wrap a model under training as a `Classifier`, with which predictions and attributions are computed.
 
     Args:
-        model: A sequence classifier of transformers, with the names of its classes.
-        tokenizer: Its tokenizer.
+        model: A sequence classifier of transformers. Its configuration has the names of the classes.
+        tokenizer: The tokenizer of the model.
 
     Raises:
         ValueError: If there is no tokenizer.
@@ -299,4 +301,4 @@ def make_classifier(model: Any, tokenizer: Any) -> Classifier:
             "`processing_class`."
         )
     name = "the model under training"
-    return Classifier(model, tokenizer, class_names(model.config, name), name)
+    return Classifier(model, tokenizer, get_class_names(model.config, name), name)

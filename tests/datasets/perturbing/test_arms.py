@@ -3,7 +3,12 @@
 import datasets
 import pytest
 
-from rightreasons.datasets.perturbing.arms import check_kinds, list_arms, make_original
+from rightreasons.datasets.perturbing.arms import (
+    check_kinds,
+    get_added_count,
+    list_arms,
+    make_original,
+)
 from rightreasons.datasets.perturbing.hint_kinds import KINDS, NAMES, draw_hint, draw_source_name
 from rightreasons.datasets.perturbing.probes import Pool, perturb
 
@@ -94,3 +99,11 @@ def test_the_original_is_an_arm_of_its_own():
     arm = make_original(ITEMS[1])
 
     assert (arm.id, arm.label, arm.shown_choices) == ("q1/original", 1, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("extra_choices_1", 1), ("extra_choices_0", None), ("extra_choices_x", None)],
+)
+def test_at_least_one_choice_is_added(kind, count):
+    assert get_added_count(kind) == count

@@ -87,7 +87,7 @@ class CollectedScores(Result):
         rows: One per configuration, method and seed, with the settings whose runs are all finished.
         degenerate: Runs whose models give nearly one answer to the independent data: their
             configuration, the share of these items that they call class 0, their accuracy on them,
-            and their mean confidence and mean pass rate on what was held out, or on the whole
+            and their mean confidence and mean pass rate on the held-out functionalities, or on the whole
             suite; None if no expectation applies.
         functionalities: Fixed set of functionalities of which every score is a mean: those whose
             pass rate is defined in every finished setting of every row.
@@ -105,13 +105,13 @@ class CollectedScores(Result):
 
 
 def collect_scores(plan: Plan) -> CollectedScores:
-    """Gather the finished runs into pass rates, G scores and their tests.
+    """Compute pass rates, G scores and their tests from the finished runs of a plan.
 
-    In the settings "functionality", "class" and "type", each functionality is scored by the run
-    that held it out of training. A setting appears when all of its runs are finished. As in the
-    paper and its released code, the score on independent data of all four G's of a row is that of
-    the model trained on the whole suite, and all rows and settings are means over one fixed set of
-    functionalities. The test of a row is of the very difference that is printed.
+    In the settings "functionality", "class" and "type", the pass rate of a functionality is that of
+    the run that held it out of training. A setting is included when all of its runs are finished. As
+    in the paper and its released code, all four G scores of a row use the accuracy on independent data
+    of the model that was trained on the whole suite, and all pass rates are averaged over the same
+    functionalities. The tests are about the differences in the result.
 
     Args:
         plan: The plan; unfinished runs are left out.
@@ -120,8 +120,8 @@ def collect_scores(plan: Plan) -> CollectedScores:
         Pass rates and G scores by configuration, method and setting.
 
     Raises:
-        ValueError: If a method ended with the weights of another method, or of no training, in all
-            of its runs: its row would be that of another method.
+        ValueError: If all runs of a method kept their initial weights, or ended with the same weights
+            as those of another method.
 
     References:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
@@ -130,7 +130,7 @@ def collect_scores(plan: Plan) -> CollectedScores:
     results = _get_results(plan)
     rows = _gather_rows(plan, results)
     names, fixed_names = _select_functionalities(rows)
-    # Without a common functionality, no two rows could be compared.
+    # Rows can be compared only if they have a functionality in common.
     scored_rows = []
     if fixed_names:
         scored_rows = _score_rows(rows, fixed_names, _find_case_ranges(plan))
@@ -188,31 +188,34 @@ def compare_averages(plans: Sequence[Plan]) -> list[AverageScore]:
         Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
         Learning", TACL, Table 3 (column Avg); Yeh (2000) for the test.
     """
-    # (configuration, method) -> its pairs with IID, and task -> the mean G of each seed. Several tasks
-    # may have the same names, so that a task is called by the number of its plan.
-    pairs: dict[tuple[str, str], list[GeneralizationPair]] = {}
-    seed_means: dict[tuple[str, str], dict[str, list[float]]] = {}
+    # For each configuration and method: outcomes paired with those of IID, and the mean G of each
+    # seed by task. Two plans may have suites of the same name, so that a task is named by the number
+    # of its plan.
+    pairs_by_group: dict[tuple[str, str], list[GeneralizationPair]] = {}
+    averages_by_group: dict[tuple[str, str], dict[str, list[float]]] = {}
     for number, plan in enumerate(plans):
         task = str(number)
-        for row, row_pairs, average in _pair_complete_rows(plan, task):
-            key = (row.run.configuration, row.run.method)
-            pairs.setdefault(key, []).extend(row_pairs)
-            seed_means.setdefault(key, {}).setdefault(task, []).append(average)
+        for row, pairs, average in _pair_complete_rows(plan, task):
+            group = (row.run.configuration, row.run.method)
+            pairs_by_group.setdefault(group, []).extend(pairs)
+            averages_by_task = averages_by_group.setdefault(group, {})
+            averages_by_task.setdefault(task, []).append(average)
 
     scores = []
-    for (configuration, method), means_by_task in seed_means.items():
-        # A mean over some of the tasks would not compare with one over all.
-        if len(means_by_task) < len(plans):
+    for (configuration, method), averages_by_task in averages_by_group.items():
+        # A mean over some of the tasks cannot be compared with a mean over all.
+        if len(averages_by_task) < len(plans):
             continue
-        test = compare_average_generalization(pairs[configuration, method], seed=SHUFFLE_SEED)
-        # Every task counts once, also if it has fewer finished seeds.
-        task_means = [float(np.mean(values)) for values in means_by_task.values()]
+        pairs = pairs_by_group[configuration, method]
+        test = compare_average_generalization(pairs, seed=SHUFFLE_SEED)
+        # All tasks weigh the same, even if some have fewer finished seeds.
+        task_means = [float(np.mean(averages)) for averages in averages_by_task.values()]
         scores.append(
             AverageScore(
                 configuration=configuration,
                 method=method,
-                n_tasks=len(means_by_task),
-                n_seeds=sum(map(len, means_by_task.values())),
+                n_tasks=len(averages_by_task),
+                n_seeds=sum(map(len, averages_by_task.values())),
                 average=float(np.mean(task_means)),
                 difference=test.difference,
                 p_value=test.p_value,
@@ -224,16 +227,17 @@ def compare_averages(plans: Sequence[Plan]) -> list[AverageScore]:
 def _pair_complete_rows(
     plan: Plan, task: str
 ) -> Iterator[tuple[_Row, list[GeneralizationPair], float]]:
-    """Yield the rows of a plan that have all four settings, each with its comparison with IID.
+    """Yield the rows of a plan whose runs are finished in all four settings, paired with IID.
 
-    A row is a configuration, method and seed. Rows whose IID model is not finished are left out.
+    A row is a configuration, method and seed. It is left out if IID is not finished for its seed.
 
     Args:
         plan: The plan.
-        task: Name of the task for the pairs.
+        task: Name of the task, which is stored in the pairs.
 
     Yields:
-        The row, its pairs of outcomes with IID (one per setting), and its mean G over the settings.
+        The row; for each setting, its outcomes paired with those of IID; and its mean G over the
+        settings.
     """
     rows = _gather_rows(plan, _get_results(plan))
     _, names = _select_functionalities(rows)
@@ -243,13 +247,16 @@ def _pair_complete_rows(
         return
     baselines = _find_baselines(rows)
     for row in rows:
-        # IID itself, and a seed whose IID model is not finished, have nothing to be compared with.
         baseline = baselines.get(row.run.seed)
-        if baseline is None or baseline is row or baseline.whole is None:
+        if baseline is None or baseline.whole_suite_result is None:
+            # IID is not finished for this seed.
+            continue
+        if baseline is row:
+            # IID is not compared with itself.
             continue
         average = row.score(names, None, ranges).average
-        if average is not None and "passed" in baseline.whole:
-            pairs = row.make_pairs(baseline.whole, names, ranges, task)
+        if average is not None and "passed" in baseline.whole_suite_result:
+            pairs = row.make_pairs(baseline.whole_suite_result, names, ranges, task)
             yield row, list(pairs.values()), average
 
 
@@ -282,7 +289,7 @@ def _gather_rows(plan: Plan, results: Mapping[str, Stored]) -> list[_Row]:
     rows = []
     for runs in runs_by_row.values():
         row = _Row(runs, results)
-        # Without a finished setting, there is nothing to show yet.
+        # A row has rates only for settings whose runs are all finished.
         if row.rates:
             rows.append(row)
     return rows
@@ -292,17 +299,18 @@ def _check_methods_differ(
     runs_by_row: Mapping[tuple[str, str, int], Sequence[PlannedRun]],
     results: Mapping[str, Stored],
 ) -> None:
-    """Check that no method ended with the weights of another method, or of no training, in all runs.
+    """Check that all methods trained a model, and that no two methods trained the same one.
 
     Args:
         runs_by_row: (configuration, method, seed) -> its runs.
-        results: Key of a finished run -> its stored result, with digests of the weights before and after
-            the training.
+        results: Key of a finished run -> its stored result. `weights` and `initial_weights` are digests
+            of the weights after and before the training.
 
     Raises:
-        ValueError: If one did.
+        ValueError: If all runs of a method kept their initial weights, or ended with the same weights
+            as those of another method.
     """
-    # (configuration, seed) -> method -> digest of the weights of each run.
+    # (configuration, seed) -> method -> digest of the weights of each run; None if it is not finished.
     digests_by_group: dict[tuple[str, int], dict[str, tuple[str | None, ...]]] = {}
     for (configuration, method, seed), runs in runs_by_row.items():
         if configuration == "IID":
@@ -311,12 +319,13 @@ def _check_methods_differ(
         # Results of earlier versions have no digests of weights.
         if not finished or "weights" not in finished[0]:
             continue
-        if all(result["weights"] == result["initial_weights"] for result in finished):
+        is_untrained = [result["weights"] == result["initial_weights"] for result in finished]
+        if all(is_untrained):
             raise ValueError(
                 f"Expected the method {method!r} to change weights, but all weights are unchanged "
                 f"after {configuration} with seed {seed}."
             )
-        digests = _list_weights(runs, results)
+        digests = _list_weight_digests(runs, results)
         digests_by_method = digests_by_group.setdefault((configuration, seed), {})
         for partner, partner_digests in digests_by_method.items():
             if digests == partner_digests:
@@ -328,10 +337,15 @@ def _check_methods_differ(
         digests_by_method[method] = digests
 
 
-def _list_weights(
+def _list_weight_digests(
     runs: Sequence[PlannedRun], results: Mapping[str, Stored]
 ) -> tuple[str | None, ...]:
-    """Return the digest of the trained weights of each run; None for a run that is not finished."""
+    """Return the digest of the trained weights of each run; None for a run that is not finished.
+
+    Args:
+        runs: Runs of one configuration, method and seed.
+        results: Key of a finished run -> its stored result, with the digest of the trained weights.
+    """
     digests: list[str | None] = []
     for run in runs:
         digest = None
@@ -342,25 +356,27 @@ def _list_weights(
 
 
 def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the functionalities of some rows, and those by which the rows can be compared.
+    """Select the functionalities over which rows can be compared.
 
     Args:
-        rows: Rows with their pass rates by setting and functionality.
+        rows: Rows, whose `rates` are pass rates by setting and functionality; None if undefined.
 
     Returns:
-        The names of all functionalities in the suite's order, and of those whose pass rate is defined
-        in every setting of every row.
+        The names of all functionalities, and of those whose pass rate is defined in every setting of
+        every row. Both are in the order of the suite.
     """
-    rates_of_settings: list[Mapping[str, float | None]] = []
+    # Functionality -> its pass rate, for each setting of each row.
+    tables: list[Mapping[str, float | None]] = []
     for row in rows:
-        rates_of_settings.extend(row.rates.values())
+        tables.extend(row.rates.values())
     # A dictionary keeps the order of the suite, which a set would lose.
     names: dict[str, None] = {}
-    for rates in rates_of_settings:
+    for rates in tables:
         names.update(dict.fromkeys(rates))
     fixed_names = []
     for name in names:
-        if all(rates.get(name) is not None for rates in rates_of_settings):
+        is_defined = [rates.get(name) is not None for rates in tables]
+        if all(is_defined):
             fixed_names.append(name)
     return list(names), tuple(fixed_names)
 
@@ -368,13 +384,13 @@ def _select_functionalities(rows: Sequence[_Row]) -> tuple[list[str], tuple[str,
 def _score_rows(
     rows: Sequence[_Row], names: Sequence[str], ranges: Mapping[str, slice]
 ) -> list[PlanScores]:
-    """Score each row over some functionalities, next to the IID row with its seed."""
+    """Score each row over the named functionalities, and compare it with IID for the same seed."""
     baselines = _find_baselines(rows)
     return [row.score(names, baselines.get(row.run.seed), ranges) for row in rows]
 
 
 def _find_baselines(rows: Sequence[_Row]) -> dict[int, _Row]:
-    """Return seed -> its IID row, with which the other rows of the seed are compared."""
+    """Return seed -> the row of IID, with which other rows are compared; without unfinished seeds."""
     baselines = {}
     for row in rows:
         if row.run.configuration == "IID":
@@ -386,11 +402,12 @@ class _Row:
     """The finished runs of one configuration, method and seed.
 
     Attributes:
-        run: One of the runs, for what they share.
-        whole: Result of the run that was trained on the whole suite; None if it is not finished.
+        run: One of the runs, whose configuration, method and seed are those of the row.
+        whole_suite_result: Result of the run that was trained on the whole suite; None if it is not finished.
         results: Results of the finished runs.
-        scorers: Result of the run that scores a functionality, by setting and functionality.
-        rates: Pass rate by setting and functionality.
+        test_results: Result of the run that held a functionality out of training, by setting and
+            functionality.
+        rates: Pass rate by setting and functionality; None if the expectation applies to no case.
     """
 
     def __init__(self, runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> None:
@@ -401,68 +418,73 @@ class _Row:
             results: Key of a finished run -> its stored result.
         """
         self.run = runs[0]
-        self.whole: Stored | None = None
+        self.whole_suite_result: Stored | None = None
         self.results = []
         for run in runs:
             if run.key in results:
                 self.results.append(results[run.key])
                 # The partition "seen" holds out nothing.
                 if run.partition == "seen":
-                    self.whole = results[run.key]
+                    self.whole_suite_result = results[run.key]
 
-        self.scorers: dict[str, dict[str, Stored]] = {}
+        self.test_results: dict[str, dict[str, Stored]] = {}
         self.rates: dict[str, dict[str, float | None]] = {}
         for partition in PARTITIONS:
             members = [run for run in runs if run.partition == partition]
-            if not members or any(run.key not in results for run in members):
+            n_finished = sum(run.key in results for run in members)
+            if not members or n_finished < len(members):
                 continue
-            # A model that never saw the suite holds nothing out: it is the standard.
-            setting = "standard" if self.run.configuration == "IID" else partition
-            scorers = _find_scorers(members, results)
+            setting = partition
+            if self.run.configuration == "IID":
+                # This model was not trained on the suite, so that holding out makes no difference.
+                setting = "standard"
+            test_results = _find_test_results(members, results)
             rates = {}
-            for name, result in scorers.items():
+            for name, result in test_results.items():
                 rates[name] = result["pass_rates"][name]
-            self.scorers[setting] = scorers
+            self.test_results[setting] = test_results
             self.rates[setting] = rates
 
     def score(
         self, names: Sequence[str], baseline: _Row | None, ranges: Mapping[str, slice]
     ) -> PlanScores:
-        """Compute the G scores of the row over some functionalities, and compare them with those of IID.
+        """Compute the G scores of the row over the named functionalities, and compare them with IID.
+
+        G is the harmonic mean of the accuracy on independent data and the mean pass rate.
 
         Args:
             names: Functionalities whose pass rates are defined.
-            baseline: The IID row with the same seed; None for no comparison.
-            ranges: Functionality -> slice of its cases among the stored outcomes; {} if a plan of an earlier
-                version has none, so that nothing can be compared.
+            baseline: The IID row with the same seed; None to compare nothing.
+            ranges: Functionality -> slice of its cases among the stored outcomes. An empty mapping if the
+                plan was made by an earlier version, which stored no outcomes; then nothing is compared.
         """
         rates_by_setting = {}
         for setting, rates in self.rates.items():
             rates_by_setting[setting] = [rates[name] for name in names]
         iid_score = None
         iid_f1 = None
-        if self.whole is not None:
-            iid_score = float(self.whole["iid_accuracy"])
-            iid_f1 = self.whole.get("iid_f1")
+        if self.whole_suite_result is not None:
+            iid_score = float(self.whole_suite_result["iid_accuracy"])
+            iid_f1 = self.whole_suite_result.get("iid_f1")
         result = generalization_score(rates_by_setting, iid_score or 0.0)
-        # Without the model of the whole suite, there is no score on independent data, and so no G.
+        # The score on independent data, and so G, needs the model that was trained on the whole suite.
         scores = {}
         if iid_score is not None:
             scores = result.scores
 
         baseline_result = None
         if baseline is not None and baseline is not self:
-            baseline_result = baseline.whole
+            baseline_result = baseline.whole_suite_result
         differences: dict[str, float] = {}
         p_values: dict[str, float] = {}
         losses: list[NegativeTransfer] = []
         if baseline_result is not None and ranges and "passed" in baseline_result:
             pairs = self.make_pairs(baseline_result, names, ranges)
-            differences, p_values = self._compare(baseline_result, pairs)
-            # Only a functionality that was held out alone shows what the others do to it.
+            differences, p_values = self._test_against_iid(baseline_result, pairs)
+            # Only when a functionality is held out alone, the effect of training on the others is seen.
             if "functionality" in pairs:
-                losses = _find_losses(names, pairs["functionality"])
-        # The training of these runs changed weights, but no prediction.
+                losses = _find_worse_functionalities(names, pairs["functionality"])
+        # Number of runs whose training changed no prediction.
         n_unchanged = 0
         for stored in self.results:
             n_unchanged += _has_same_outcomes(stored, baseline_result)
@@ -499,25 +521,25 @@ class _Row:
             task: Name of the task, if there are several.
 
         Returns:
-            Setting -> outcomes of both on independent data and on each functionality; {} if the model of
-            the whole suite is not finished.
+            Setting -> outcomes of both models on independent data and on each functionality. An empty
+            dictionary if the model that is trained on the whole suite is not finished.
         """
-        if self.whole is None:
+        if self.whole_suite_result is None:
             return {}
         # All settings share the accuracy of the model of the whole suite, as in the paper's code.
-        iid = (outcomes(self.whole["iid_right"]), outcomes(baseline["iid_right"]))
+        iid = (outcomes(self.whole_suite_result["iid_right"]), outcomes(baseline["iid_right"]))
         pairs = {}
-        for setting, scorers in self.scorers.items():
+        for setting, test_results in self.test_results.items():
             suites = []
             for name in names:
                 cases = ranges[name]
-                passed = outcomes(scorers[name]["passed"][cases])
+                passed = outcomes(test_results[name]["passed"][cases])
                 baseline_passed = outcomes(baseline["passed"][cases])
                 suites.append((passed, baseline_passed))
             pairs[setting] = GeneralizationPair(iid=iid, suites=suites, task=task)
         return pairs
 
-    def _compare(
+    def _test_against_iid(
         self, baseline: Stored, pairs: Mapping[str, GeneralizationPair]
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Test the accuracy on independent data, and the G of each setting, against IID.
@@ -527,18 +549,18 @@ class _Row:
             pairs: Setting -> outcomes of this row and of IID, from `make_pairs`.
 
         Returns:
-            Setting -> G minus that of IID; and "iid" and each setting -> p-value. Both are {} if the model of
-            the whole suite is not finished.
+            Setting -> G minus that of IID; and "iid" or a setting -> p-value. Both are empty if the model
+            that is trained on the whole suite is not finished.
         """
         differences: dict[str, float] = {}
         p_values: dict[str, float] = {}
-        if self.whole is None:
+        if self.whole_suite_result is None:
             return differences, p_values
-        correct = outcomes(self.whole["iid_right"])
-        baseline_correct = outcomes(baseline["iid_right"])
-        p_values["iid"] = mcnemar(correct == 1, baseline_correct == 1).p_value
-        # Cases are exchanged within pairs, so that the test is about the printed difference.
+        is_correct = outcomes(self.whole_suite_result["iid_right"]) == 1
+        is_baseline_correct = outcomes(baseline["iid_right"]) == 1
+        p_values["iid"] = mcnemar(is_correct, is_baseline_correct).p_value
         for setting, pair in pairs.items():
+            # A randomization test: it exchanges outcomes of the two models on the same case.
             test = compare_generalization(pair.iid, pair.suites, seed=SHUFFLE_SEED)
             differences[setting] = test.difference
             p_values[setting] = test.p_value
@@ -547,45 +569,54 @@ class _Row:
 
 def _average_settings(scores: Mapping[str, float]) -> float | None:
     """Return the mean G over the settings of `PARTITIONS`; None if one of them is missing."""
-    # A mean over some settings would not compare with one over all.
+    # A mean over some of the settings cannot be compared with a mean over all.
     if not set(PARTITIONS) <= scores.keys():
         return None
     return float(np.mean([scores[setting] for setting in PARTITIONS]))
 
 
-def _find_losses(names: Sequence[str], pair: GeneralizationPair) -> list[NegativeTransfer]:
-    """Return the functionalities on which the model that held them out is significantly worse than IID.
+def _find_worse_functionalities(
+    names: Sequence[str], pair: GeneralizationPair
+) -> list[NegativeTransfer]:
+    """Return the functionalities on which models that were not trained on them are worse than IID.
 
     Args:
         names: Functionalities.
-        pair: Outcomes of the model and of IID, with one pair in `suites` per functionality.
+        pair: `suites` has, for each functionality, the outcomes of its cases for the model that held
+            it out of training, and for IID.
     """
-    standard = {}
-    held_out = {}
-    for name, (own_outcomes, iid_outcomes) in zip(names, pair.suites, strict=True):
-        held_out[name] = own_outcomes
-        standard[name] = iid_outcomes
-    return find_negative_transfer(standard, held_out)
+    held_out_outcomes = {}
+    iid_outcomes = {}
+    for name, (outcomes_of_model, outcomes_of_iid) in zip(names, pair.suites, strict=True):
+        held_out_outcomes[name] = outcomes_of_model
+        iid_outcomes[name] = outcomes_of_iid
+    return find_negative_transfer(iid_outcomes, held_out_outcomes)
 
 
-def _find_scorers(runs: Sequence[PlannedRun], results: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Return functionality -> the result that scores it: that of the run which held it out of training.
+def _find_test_results(
+    runs: Sequence[PlannedRun], results: Mapping[str, Stored]
+) -> dict[str, Stored]:
+    """Return functionality -> result of the run that held it out of training, and so tests it.
 
     Args:
-        runs: Finished runs of one partition. A run that holds out nothing scores all functionalities.
+        runs: Finished runs of one partition. A run that holds out nothing tests all functionalities.
         results: Key of a run -> its stored result.
     """
-    scorers = {}
+    test_results = {}
     for run in runs:
         result = results[run.key]
+        holds_out_nothing = not run.held
         for name in result["pass_rates"]:
-            if not run.held or name in run.held_out:
-                scorers[name] = result
-    return scorers
+            if holds_out_nothing or name in run.held_out:
+                test_results[name] = result
+    return test_results
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:
-    """Convert stored outcomes to numbers: a letter of 1, 0, - (undefined) or . (not evaluated) per case.
+    """Convert stored outcomes to numbers.
+
+    Args:
+        letters: One letter per case: 1 passed, 0 failed, - undefined or . not evaluated.
 
     Returns:
         (C,) 1, 0, or NaN for the other letters.
@@ -605,17 +636,18 @@ def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
     """Return whether a model agrees with the IID model on every independent item and every case.
 
     Args:
-        result: Stored result of the model, with one letter per outcome. Cases that it did not evaluate
-            are not compared.
-        baseline: Stored result of the IID model; None, or without outcomes, for False.
+        result: Stored result of the model: a letter per independent item in `iid_right`, and per case in
+            `passed`. Cases that it did not evaluate are not compared.
+        baseline: Stored result of the IID model. If it is None or has no `passed`, return False.
     """
     if baseline is None or "passed" not in baseline:
         return False
     if result["iid_right"] != baseline["iid_right"]:
         return False
     for letter, baseline_letter in zip(result["passed"], baseline["passed"], strict=True):
-        # A run answers only what it held out.
-        if letter not in (baseline_letter, NOT_ASKED):
+        # A run evaluates only the functionalities that it held out.
+        is_evaluated = letter != NOT_ASKED
+        if is_evaluated and letter != baseline_letter:
             return False
     return True
 
@@ -623,47 +655,52 @@ def _has_same_outcomes(result: Stored, baseline: Stored | None) -> bool:
 def _find_case_ranges(plan: Plan) -> dict[str, slice]:
     """Return functionality -> slice of its cases among the stored outcomes of a run.
 
-    Outcomes are stored as one text with a letter per case, in the suite's order. {} for a plan of an
-    earlier version.
+    Outcomes are stored as a string with one letter per case, in the order of the suite. The result is
+    empty for a plan of an earlier version, which has no numbers of cases.
+
+    Args:
+        plan: A plan, whose settings have the functionalities and their numbers of test cases.
     """
     counts = plan.settings.get("n_cases", [])
     functionalities = plan.settings.get("functionalities", [])
     ranges = {}
     start = 0
-    # A functionality is stored with its name, its class and its test type.
-    for (name, *_), count in zip(functionalities, counts, strict=True):
+    # A functionality is stored as a list [name, class, test type].
+    for (name, _, _), count in zip(functionalities, counts, strict=True):
         ranges[name] = slice(start, start + count)
         start += count
     return ranges
 
 
 def _gives_one_answer(result: Stored) -> bool:
-    """Return whether a model predicts one class for over 90 % of the independent items.
+    """Return whether a model of two classes predicts one class for over 90 % of the independent items.
 
-    The paper finds such a model: it was trained on INV and DIR tests alone, which one answer passes.
+    Training on INV and DIR tests alone may lead to such a model, which passes all of them.
 
     Args:
-        result: Stored result of a run. One for reading, whose answers are texts, has no such share.
+        result: Stored result of a run. `iid_predicted_negative` is the share of class 0; the result of
+            a question-answering model does not have it.
     """
-    share = result.get("iid_predicted_negative")
-    if share is None:
+    negative_share = result.get("iid_predicted_negative")
+    if negative_share is None:
         return False
-    # The share is that of class 0: nearly none is as extreme as nearly all.
-    return not 1 - MAX_SHARE_OF_ONE_ANSWER <= share <= MAX_SHARE_OF_ONE_ANSWER
+    largest_share = max(negative_share, 1 - negative_share)
+    return bool(largest_share > MAX_SHARE_OF_ONE_ANSWER)
 
 
 def _describe_degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
-    """Return what `CollectedScores.degenerate` lists of a run whose model gives one answer.
+    """Return the row of `CollectedScores.degenerate` for a run whose model gives one answer.
 
     Args:
         run: The run.
         result: Its stored result.
     """
-    # The pass rate is that of the functionalities that were held out, or of all.
+    # Without a held-out functionality, the mean is over all of them.
+    names = run.held_out or result["pass_rates"]
     rates = []
-    for name in run.held_out or result["pass_rates"]:
+    for name in names:
         rate = result["pass_rates"][name]
-        # An expectation that applies to no case has no rate.
+        # The rate is None if the expectation applies to no case.
         if rate is not None:
             rates.append(rate)
     mean_rate = None

@@ -34,11 +34,11 @@ from rightreasons.behavior.rates import BehavioralPassRate, pass_rates
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
+from rightreasons.models.batching import Encoded, encode, ensure_padding, get_padding_values
 from rightreasons.models.classes import Classifier, predict
-from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
+from rightreasons.models.loading import load_classifier, load_question_answering, share_padding
 from rightreasons.models.spans import predict_answers
-from rightreasons.models.windows import answer_characters, encode_windows
+from rightreasons.models.windows import encode_windows, find_answer_characters
 
 Texts: TypeAlias = "tuple[Sequence[str], Sequence[str] | None]"
 """N texts, and N second texts or None."""
@@ -67,7 +67,7 @@ def ensure_model_padding(classifier: Classifier) -> Classifier:
     """Give a model without a padding token that of its tokenizer, or its end token, for batches."""
     if getattr(classifier.model.config, "pad_token_id", None) is None:
         ensure_padding(classifier.tokenizer)
-        agree_on_padding(classifier.model, classifier.tokenizer)
+        share_padding(classifier.model, classifier.tokenizer)
     return classifier
 
 
@@ -97,32 +97,35 @@ class Classes:
         return iid_items(data.texts, data.labels, text_pairs=data.text_pairs)
 
     def load(self, name: str, *, device: str | None, allow_untrained: bool = False) -> Classifier:
-        """Load a classifier.
+        """Load a classifier of two classes.
 
         Args:
             name: Folder or hub id.
             device: Device of the model; None for the default one.
-            allow_untrained: Whether the model may lack a classification head, which is then drawn at random.
+            allow_untrained: Whether the model may lack a classification head, which is then initialized
+                at random.
 
         Raises:
-            ValueError: If it has not two classes.
+            ValueError: If the number of classes is not two.
         """
         classifier = ensure_model_padding(
             load_classifier(name, device=device, allow_untrained=allow_untrained)
         )
         n_classes = classifier.model.config.num_labels
-        # The soft labels of the paper divide a neutral sentiment among two classes.
+        # In the paper, the soft label of a neutral sentiment is one half for each of two classes.
         if n_classes != 2:
             raise ValueError(f"Expected a model of two classes, but {name} has {n_classes}.")
         return classifier
 
     def class_names(self, suite: Suite) -> tuple[str, ...] | None:
-        """Return the names of the suite's labels that are classes of the model; None if labels have no names.
+        """Return the names of the suite's labels that are classes of the model.
 
-        A model of two sentiments has no class for the neutral label of a suite of three.
+        A model of two sentiments has no class for the label neutral: for ("negative", "neutral",
+        "positive"), the result is ("negative", "positive"). None if the labels have no names.
         """
         names = suite.label_names
         if names is not None and self.labels == "sentiment" and len(names) == 3:
+            # Drop the label neutral.
             return names[0], names[2]
         return names
 
@@ -134,13 +137,14 @@ class Classes:
             suite: The suite.
 
         Raises:
-            ValueError: If they are in another order, or have other names.
+            ValueError: If the order or the names differ.
         """
         if suite.label_names is None or classifier.label_names is None:
             return
         match = match_classes(suite, classifier.label_names, classifier.name)
-        # Targets and figures are by number, and a model keeps the order of its classes.
-        if list(match.order) != sorted(match.order):
+        # Labels are stored as numbers, so that the classes of the model must be numbered alike.
+        is_same_order = list(match.order) == sorted(match.order)
+        if not is_same_order:
             raise ValueError(
                 f"Expected the classes of {classifier.name} in the order of the labels of "
                 f"{suite.name!r}, {format_list(match.class_names or ())}, but got "
@@ -158,15 +162,16 @@ class Classes:
             max_length: Maximum number of tokens per text; longer texts are truncated.
 
         Returns:
-            The tokens of the texts, the items, and what the model learns from them.
+            The tokens of the texts, the unchanged items, and the functions that compute a classifier's
+            losses.
         """
         encoded = encode(classifier.tokenizer, items.texts, items.text_pairs, max_length=max_length)
-        padding = padding_values(classifier.tokenizer, classifier.model)
+        padding = get_padding_values(classifier.tokenizer, classifier.model)
         encoded = dataclasses.replace(encoded, padding=padding)
         return encoded, items, CLASSES
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
-        """Let a classifier answer.
+        """Compute the probabilities that a classifier gives to its classes.
 
         Args:
             classifier: The classifier.
@@ -174,39 +179,45 @@ class Classes:
             max_length: Maximum number of tokens per text.
 
         Returns:
-            (N, C) probabilities of the classes, and (N,) the largest of each text.
+            (N, C) probabilities of the classes, and (N,) the largest probability of each text.
         """
+        first_texts, second_texts = texts
         scores = predict(
-            classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False
+            classifier,
+            first_texts,
+            text_pairs=second_texts,
+            max_length=max_length,
+            progress=False,
         )
-        # In double precision, so that the probabilities sum to 1 as exactly as the checks expect.
-        probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-        return probabilities, probabilities.max(1)
+        # Double precision, so that the probabilities sum to 1 within the tolerance of `pass_rates`.
+        logits = np.asarray(scores.logits, dtype=np.float64)
+        probabilities = softmax(logits)
+        confidence = probabilities.max(1)
+        return probabilities, confidence
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score probabilities; for sentiment, those of two classes on a suite of three."""
-        # The neutral label is expected of predictions near one half.
+        # A model of two sentiments is neutral if its probabilities are near one half.
         kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
         return pass_rates(outputs, suite.table(), outputs=kind)
 
     def iid_scores(
         self, outputs: NDArray[Any], labels: Sequence[Any]
     ) -> tuple[dict[str, float], Sequence[bool]]:
-        """Compute accuracy, and the share of predictions that are class 0.
+        """Compute the accuracy, and the share of predictions that are class 0.
 
         Args:
             outputs: (N, C) probabilities, from `answer`.
-            labels: N labels.
+            labels: N labels, which are numbers of the model's classes.
 
         Returns:
             Name of a figure -> its value, and whether each prediction is correct.
         """
-        # Outputs and labels have the numbers of the model's classes.
         predicted = outputs.argmax(1)
         is_correct = predicted == np.asarray(labels)
         figures = {
             "iid_accuracy": float(is_correct.mean()),
-            # The share shows a model that gives one answer to everything.
+            # A share near 0 or 1 shows that a model nearly always predicts the same class.
             "iid_predicted_negative": float((predicted == 0).mean()),
         }
         return figures, is_correct.tolist()
@@ -227,7 +238,7 @@ class Spans:
         """Check that every question has an answer in its context."""
         if data.text_pairs is None:
             raise ValueError(f"Expected contexts (`text_pairs`) in the {name}, but got none.")
-        answer_characters(data.labels, data.text_pairs, f"the {name}")
+        find_answer_characters(data.labels, data.text_pairs, f"the {name}")
 
     suite_items = staticmethod(reading_items)
     texts_of = staticmethod(reading_texts)
@@ -245,25 +256,26 @@ class Spans:
     def prepare(
         self, classifier: Classifier, items: Items, max_length: int
     ) -> tuple[Encoded, Items, Target]:
-        """Tokenize questions with their contexts into windows, for contexts that are longer than the model reads.
+        """Tokenize questions with their contexts; a long context is divided into windows.
 
         Args:
-            classifier: The model.
+            classifier: The model, whose tokenizer is used.
             items: Items over questions and contexts.
             max_length: Maximum number of tokens per window.
 
         Returns:
-            The tokens of the windows, the items over the windows, and what the model learns from them.
+            The tokens of the windows, the items over these windows, and the functions that compute the
+            losses of a question-answering model.
         """
         # Every window has the whole question, and a part of its context.
         windows = encode_windows(
             classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length
         )
-        encoded, over_windows = window_items(items, windows)
-        return encoded, over_windows, span_target(encoded)
+        encoded, items_over_windows = window_items(items, windows)
+        return encoded, items_over_windows, span_target(encoded)
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
-        """Let a question-answering model answer.
+        """Predict the answers of a question-answering model.
 
         Args:
             classifier: The model.
@@ -271,12 +283,14 @@ class Spans:
             max_length: Maximum number of tokens per window of a context.
 
         Returns:
-            (N,) answers, and (N,) the share of the answer's probability in that of the best `N_BEST` spans.
+            (N,) answers, and (N,) confidence in each: its probability divided by the sum over the
+            `N_BEST` most probable spans.
         """
+        questions, contexts = texts
         spans = predict_answers(
             classifier,
-            texts[0],
-            texts[1] or (),
+            questions,
+            contexts or (),
             max_length=max_length,
             n_best=N_BEST,
             progress=False,
@@ -285,6 +299,7 @@ class Spans:
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score texts."""
+        # The answers of all examples are compared as texts.
         return pass_rates(outputs.tolist(), suite.table(), outputs="texts")
 
     def iid_scores(
@@ -294,12 +309,13 @@ class Spans:
 
         Args:
             outputs: (N,) answers.
-            labels: N entries {"text": correct answers, …}, any of which counts.
+            labels: N correct answers, such as `{"text": ["Ann", "Ann Lee"], "answer_start": [12, 12]}`;
+                a prediction may equal any of the texts.
 
         Returns:
             Name of a figure -> its value, and whether each answer is correct.
         """
-        # SQuAD's questions have several answers of people, any of which is correct.
+        # A question of SQuAD has the answers of several people.
         references = [row["text"] for row in labels]
         scores = answer_scores(outputs.tolist(), references)
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
@@ -320,7 +336,9 @@ They are three sentiments for a model of two classes, classes, or spans of a tex
 
 
 def kind_of(suite: Suite) -> str:
-    """Return the name of the kind that a suite asks for."""
+    """Return the name in `KINDS` of the models that can learn from a suite."""
     if is_reading(suite):
         return "answers"
-    return "sentiment" if asks_for_neutral(suite.table()) else "classes"
+    if asks_for_neutral(suite.table()):
+        return "sentiment"
+    return "classes"

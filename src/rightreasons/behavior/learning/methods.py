@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from rightreasons.behavior.learning.options import ACTIVATIONS
@@ -27,7 +28,7 @@ P(positive).
 RULES = ("labeled", "invariant", *DIRECTIONS)
 """What is required of an item; `Items.rule` numbers them."""
 
-Losses = Callable[[torch.Tensor], torch.Tensor]
+Losses = Callable[[Tensor], Tensor]
 """A function from the logits of a batch to a loss."""
 
 # Far below any logit, and finite, so that its product with a target of 0 is 0.
@@ -35,8 +36,11 @@ _MASKED_LOGIT = -1e4
 
 
 def mft_loss(
-    logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax"
-) -> torch.Tensor:
+    logits: Tensor,
+    targets: Tensor,
+    *,
+    activation: str = "softmax",
+) -> Tensor:
     r"""Cross-entropy of soft labels.
 
         softmax:  L = -sum_c y_c log p_c;   sigmoid:  L = -mean_c [y_c log s_c + (1 - y_c) log(1 - s_c)]
@@ -59,15 +63,19 @@ def mft_loss(
     """
     check_one_of(activation, ACTIVATIONS, "activation")
     if activation == "softmax":
-        return -(targets * logits.log_softmax(-1)).sum(-1)
+        log_probabilities = logits.log_softmax(-1)
+        return -(targets * log_probabilities).sum(-1)
     # Stable for large logits: -[y log s(z) + (1 - y) log(1 - s(z))] = softplus(z) - y z
-    return (functional.softplus(logits) - targets * logits).mean(-1)
+    losses = functional.softplus(logits) - targets * logits
+    return losses.mean(-1)
 
 
-def inv_loss(original: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
-    r"""Cross-entropy of the predictions for changed texts under those for the originals, through which gradients flow.
+def inv_loss(original: Tensor, changed: Tensor) -> Tensor:
+    r"""Cross-entropy of the predictions for changed texts under those for their originals.
 
         L_INV = -sum_c p_c(x) log p_c(x')
+
+    Gradients flow through both predictions.
 
     Args:
         original: (…, n, C) logits of the originals, x.
@@ -84,16 +92,18 @@ def inv_loss(original: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
         >>> round(inv_loss(p, q).item(), 6)
         0.526135
     """
-    return -(original.softmax(-1) * changed.log_softmax(-1)).sum(-1)
+    original_probabilities = original.softmax(-1)
+    changed_log_probabilities = changed.log_softmax(-1)
+    return -(original_probabilities * changed_log_probabilities).sum(-1)
 
 
-def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
+def dir_error(original: Tensor, changed: Tensor, direction: str) -> Tensor:
     """Measure how far probabilities moved in the forbidden direction.
 
     With the change d = p(x') - p(x) and the original prediction c = argmax p(x), the error is
     max(0, d_c) for "not_more_conf", max(0, -d_c) for "not_less_conf", max(0, -d_negative) for
-    "not_less_0" and max(0, -d_positive) for "not_less_2"; negative is the first class and positive
-    the last.
+    "not_less_0" and max(0, -d_positive) for "not_less_2". The negative class is the first one, and
+    the positive class the last one.
 
     Args:
         original: (…, n, C) probabilities of the originals.
@@ -106,18 +116,22 @@ def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> 
     check_one_of(direction, DIRECTIONS, "direction")
     change = changed - original
     if direction == "not_less_0":
+        # A fall of P(negative), the first class.
         error = -change[..., 0]
     elif direction == "not_less_2":
+        # A fall of P(positive), the last class.
         error = -change[..., -1]
     else:
         predicted = original.argmax(-1, keepdim=True)
-        error = change.gather(-1, predicted).squeeze(-1)
+        confidence_change = change.gather(-1, predicted).squeeze(-1)
+        error = confidence_change
         if direction == "not_less_conf":
-            error = -error
+            error = -confidence_change
+    # A movement in the other direction is no error.
     return error.clamp(min=0.0)
 
 
-def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
+def dir_loss(original: Tensor, changed: Tensor, direction: str) -> Tensor:
     r"""Binary cross-entropy of a change in the wrong direction, L_DIR = -log(1 - error).
 
     Args:
@@ -136,20 +150,27 @@ def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> t
         >>> round(dir_loss(before, after, "not_less_conf").item(), 6), dir_loss(before, after, "not_more_conf").item()
         (0.356675, 0.0)
     """
-    error = dir_error(original.softmax(-1), changed.softmax(-1), direction)
-    return functional.binary_cross_entropy(error, torch.zeros_like(error), reduction="none")
+    original_probabilities = original.softmax(-1)
+    changed_probabilities = changed.softmax(-1)
+    error = dir_error(original_probabilities, changed_probabilities, direction)
+    no_error = torch.zeros_like(error)
+    return functional.binary_cross_entropy(error, no_error, reduction="none")
 
 
 def class_losses(
-    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax"
-) -> torch.Tensor:
+    logits: Tensor,
+    batch: Mapping[str, Tensor],
+    *,
+    activation: str = "softmax",
+) -> Tensor:
     """Compute the loss of each item of a batch of texts, by the item's rule.
 
     Args:
         logits: (…, N, C) logits of the batch's texts.
-        batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers
-            in `RULES`.
-        activation: As in `mft_loss`.
+        batch: `first` and `second`, (n,) indices in `logits` of the original text of each item, and
+            of its changed text; `targets` (n, C); `rule` (n,), numbers in `RULES`, such as 0 for an
+            item that is learned by its label.
+        activation: Activation in the loss of labels, "softmax" or "sigmoid".
 
     Returns:
         (…, n) losses in nats.
@@ -158,37 +179,44 @@ def class_losses(
     changed = logits[..., batch["second"], :]
     targets = batch["targets"].to(logits.dtype)
     losses = mft_loss(original, targets, activation=activation)
-    # All rules are computed for the whole batch: a mask costs less than unequal shapes.
+    # Each loss is computed for the whole batch, and then selected where the rule applies: this costs
+    # less than a batch for each rule.
     for number in torch.unique(batch["rule"]).tolist():
         rule = RULES[number]
+        if rule == "labeled":
+            continue
         if rule == "invariant":
             rule_losses = inv_loss(original, changed)
-        elif rule in DIRECTIONS:
-            rule_losses = dir_loss(original, changed, rule)
         else:
-            continue
-        losses = torch.where(batch["rule"] == number, rule_losses, losses)
+            rule_losses = dir_loss(original, changed, rule)
+        has_rule = batch["rule"] == number
+        losses = torch.where(has_rule, rule_losses, losses)
     return losses
 
 
 def span_losses(
-    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax"
-) -> torch.Tensor:
+    logits: Tensor,
+    batch: Mapping[str, Tensor],
+    *,
+    activation: str = "softmax",
+) -> Tensor:
     r"""Compute the loss of each item of a batch of windows, by the item's rule.
 
         labeled:    L = -(log p_first(a) + log p_last(b)) / 2
         invariant:  L = mean over first and last of -sum_t p(t | x) log p(t | x')
 
-    The softmax of a labeled item is over the tokens of its window; that of a pair is over the
-    tokens that both texts contain.
+    Here, a is the answer, and p_first and p_last are the probabilities of its first and its last
+    token. For a labeled item, the softmax is over the tokens of its window; for a pair, over the
+    tokens t that both texts contain.
 
     Args:
         logits: (…, N, T, 2) logits of the batch's windows, for the first and the last token of the
             answer.
-        batch: `first` and `second`, (n,) windows of each item; `targets` (n, 2), tokens; `rule`
-            (n,), 0 labeled or 1 invariant; `mask` (n, T), which tokens the first window has;
+        batch: `first` and `second`, (n,) indices in `logits` of the window of each original text,
+            and of its changed text; `targets` (n, 2), first and last token of the answer; `rule`
+            (n,), 0 labeled or 1 invariant; `mask` (n, T), 0 for the padding of the first window;
             `shared_first` and `shared_second` (n, P), positions of shared tokens, padded with -1.
-        activation: "softmax", the only one.
+        activation: "softmax", the only one that is supported.
 
     Returns:
         (…, n) losses in nats.
@@ -199,27 +227,50 @@ def span_losses(
     """
     check_one_of(activation, ("softmax",), "activation")
     logits = logits.movedim(-1, -2)  # (…, N, 2, T)
-    original = logits[..., batch["first"], :, :]
-    # Padding takes no part in the softmax.
-    is_padding = batch["mask"][:, None] == 0
-    log_shares = original.masked_fill(is_padding, _MASKED_LOGIT).log_softmax(-1)
-    targets = batch["targets"].long()[..., None]
-    targets = targets.expand(*log_shares.shape[:-1], 1)
-    token_losses = -log_shares.gather(-1, targets).squeeze(-1)
-    losses: torch.Tensor = token_losses.mean(-1)
+    first_windows = batch["first"]
+    second_windows = batch["second"]
+    original = logits[..., first_windows, :, :]
+    losses = _compute_answer_losses(original, batch["mask"], batch["targets"])
 
-    is_pair = batch["rule"] == 1
+    is_pair = batch["rule"] == RULES.index("invariant")
     if is_pair.any():
-        changed = logits[..., batch["second"], :, :]
-        # Only tokens of both texts can be compared; the k-th of one is the k-th of the other.
-        original_shared = _take_positions(original, batch["shared_first"])
-        changed_shared = _take_positions(changed, batch["shared_second"])
-        pair_losses = inv_loss(original_shared, changed_shared).mean(-1)
-        losses = torch.where(is_pair, pair_losses, losses)
+        changed = logits[..., second_windows, :, :]
+        # Shared tokens are listed in the same order for both texts, so that the k-th match.
+        original_shared = _select_positions(original, batch["shared_first"])
+        changed_shared = _select_positions(changed, batch["shared_second"])
+        pair_losses = inv_loss(original_shared, changed_shared)
+        losses = torch.where(is_pair, pair_losses.mean(-1), losses)
     return losses
 
 
-def _take_positions(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+def _compute_answer_losses(
+    logits: Tensor,
+    mask: Tensor,
+    answers: Tensor,
+) -> Tensor:
+    """Return the mean negative log-probability of the first and the last token of each answer.
+
+    Args:
+        logits: (…, n, 2, T) logits of T tokens for the first and the last token of an answer.
+        mask: (n, T) 1 for a token, 0 for padding.
+        answers: (n, 2) positions of the first and the last token of each answer.
+
+    Returns:
+        (…, n) losses in nats.
+    """
+    # Padding gets the probability 0.
+    is_padding = mask[:, None] == 0
+    unpadded = logits.masked_fill(is_padding, _MASKED_LOGIT)
+    log_probabilities = unpadded.log_softmax(-1)
+    positions = answers.long()[..., None]
+    shape = (*log_probabilities.shape[:-1], 1)
+    positions = positions.expand(shape)
+    answer_log_probabilities = log_probabilities.gather(-1, positions)
+    token_losses = -answer_log_probabilities.squeeze(-1)
+    return token_losses.mean(-1)
+
+
+def _select_positions(logits: Tensor, positions: Tensor) -> Tensor:
     """Select the logits of some tokens of each item.
 
     Args:
@@ -232,18 +283,21 @@ def _take_positions(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tens
     # The positions are the same for the first and the last token of an answer.
     positions = positions[:, None]
     is_padding = positions < 0
-    shape = (*logits.shape[:-1], positions.shape[-1])
-    index = positions.clamp(min=0).expand(shape)
+    n_positions = positions.shape[-1]
+    shape = (*logits.shape[:-1], n_positions)
+    # The logits that are selected at the padding are masked below.
+    valid_positions = positions.clamp(min=0)
+    index = valid_positions.expand(shape)
     selected = logits.gather(-1, index)
     return selected.masked_fill(is_padding, _MASKED_LOGIT)
 
 
 def set_dropout(model: torch.nn.Module, rate: float) -> int:
-    """Set every dropout of a model to one rate, including those of the attention.
+    """Set every dropout of a model to one rate, including the dropout of the attention.
 
     A dropout is a module, as in BERT, or a number that a module passes to a function, such as
     `attention_dropout` of Llama and `dropout` of BART. Such a number is recognized by its name. A
-    model may ignore it; `has_dropout` tries.
+    model may ignore the number: `has_dropout` tests whether dropout is applied.
 
     Args:
         model: The model, which is changed.
@@ -259,7 +313,7 @@ def set_dropout(model: torch.nn.Module, rate: float) -> int:
             module.p = rate
             n_dropouts += 1
         for name, value in vars(module).items():
-            # A flag such as `use_dropout` is no rate, although it is an int.
+            # A flag such as `use_dropout` is not a rate, although bool is a subclass of int.
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if "dropout" in name and is_number:
                 setattr(module, name, rate)
@@ -268,7 +322,7 @@ def set_dropout(model: torch.nn.Module, rate: float) -> int:
 
 
 @torch.no_grad()
-def has_dropout(model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> bool:
+def has_dropout(model: torch.nn.Module, inputs: Mapping[str, Tensor]) -> bool:
     """Return whether a model in training mode gives two results for the same inputs.
 
     Args:
@@ -276,23 +330,26 @@ def has_dropout(model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> b
         inputs: Inputs of its `forward`.
     """
     model.train()
-    logits = _join_logits(model(**inputs))
-    repeated_logits = _join_logits(model(**inputs))
+    outputs = model(**inputs)
+    repeated_outputs = model(**inputs)
+    logits = _concatenate_logits(outputs)
+    repeated_logits = _concatenate_logits(repeated_outputs)
     return not torch.equal(logits, repeated_logits)
 
 
-def _join_logits(outputs: Any) -> torch.Tensor:
+def _concatenate_logits(outputs: Any) -> Tensor:
     """Return all logits of a model's output as one vector.
 
     Args:
         outputs: Output of a classifier, with `logits`; or of a question-answering model, with
             `start_logits` and `end_logits`.
     """
-    tables = []
+    vectors = []
     for name, value in outputs.items():
         if name.endswith("logits"):
-            tables.append(value.float().flatten())
-    return torch.cat(tables)
+            vector = value.float().flatten()
+            vectors.append(vector)
+    return torch.cat(vectors)
 
 
 def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> float:
@@ -307,37 +364,48 @@ def irm_weight(progress: float, *, warm: float = 0.2, largest: float = 1e4) -> f
         >>> irm_weight(0.1), irm_weight(0.2)
         (1.0, 10000.0)
     """
-    return 1.0 if progress < warm else largest
+    if progress < warm:
+        return 1.0
+    return largest
 
 
-def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> torch.Tensor:
-    r"""Invariant risk minimization.
+def irm_loss(logits: Tensor, losses: Sequence[Losses], weight: float) -> Tensor:
+    r"""Compute the loss of invariant risk minimization.
 
         mean_e [L_e(z) + w ||grad_u L_e(u * z) at u = 1||^2] / max(1, w)
 
+    The penalty is the squared gradient of the loss of each environment e by u, a vector of C factors
+    of the logits z.
+
     Args:
-        logits: (n, C) of a batch; u is a vector of C.
-        losses: For each environment, a function from the logits to its mean loss.
-        weight: w, from `irm_weight`.
+        logits: (n, C) logits z of a batch.
+        losses: For each environment, a function from the logits to its mean loss L_e.
+        weight: Weight w of the penalty, from `irm_weight`.
 
     Returns:
-        A scalar, which is differentiated twice.
+        A scalar, which can be differentiated once more.
 
     References:
         Arjovsky, Bottou, Gulrajani and Lopez-Paz (2019), "Invariant Risk Minimization", section 3.1; with a vector for
         u as the released code of Luz de Araujo and Roth (2023) has it.
     """
     scale = torch.ones(
-        logits.shape[-1], dtype=logits.dtype, device=logits.device, requires_grad=True
+        logits.shape[-1],
+        dtype=logits.dtype,
+        device=logits.device,
+        requires_grad=True,
     )
     terms = []
     for compute_loss in losses:
-        loss = compute_loss(logits * scale)
-        # The penalty is trained, so that its gradient is differentiated once more.
-        (slope,) = torch.autograd.grad(loss, scale, create_graph=True)
-        terms.append(loss + weight * slope.square().sum())
+        scaled_logits = logits * scale
+        loss = compute_loss(scaled_logits)
+        # The penalty is minimized, too, so that its gradient must be differentiable.
+        (gradient,) = torch.autograd.grad(loss, scale, create_graph=True)
+        penalty = gradient.square().sum()
+        terms.append(loss + weight * penalty)
+    mean_term = torch.stack(terms).mean()
     # Without the division, a large weight would raise the learning rate (released code).
-    return torch.stack(terms).mean() / max(1.0, weight)
+    return mean_term / max(1.0, weight)
 
 
 class GroupWeights:
@@ -361,12 +429,16 @@ class GroupWeights:
     """
 
     def __init__(self, n_groups: int, *, step: float = 0.01) -> None:
-        self.weights = np.full(check_count(n_groups, "n_groups"), 1.0 / n_groups)
+        n_groups = check_count(n_groups, "n_groups")
+        self.weights = np.full(n_groups, 1.0 / n_groups)
         self.step = check_number(step, "step", minimum=0.0)
 
-    def scale(self, group: int, loss: torch.Tensor) -> torch.Tensor:
+    def scale(self, group: int, loss: Tensor) -> Tensor:
         """Raise a group's weight by its loss, and return the loss times the weight."""
-        # An exponentiated gradient step, after which the weights are shares again.
-        self.weights[group] *= np.exp(self.step * float(loss.detach()))
+        # An exponentiated gradient step, after which the weights sum to 1 again.
+        loss_value = float(loss.detach())
+        growth = np.exp(self.step * loss_value)
+        self.weights[group] *= growth
         self.weights /= self.weights.sum()
-        return loss * float(self.weights[group])
+        weight = float(self.weights[group])
+        return loss * weight

@@ -24,7 +24,7 @@ PARTITIONS = ("seen", "functionality", "class", "type")
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """The parts of a method.
+    """A training method: weight decay, dropout, phases and objective.
 
     Attributes:
         weight_decay: Decoupled weight decay.
@@ -85,7 +85,7 @@ class LearningOptions(Options):
         # Imported late, because options are listed without numpy.
         from rightreasons.core.validation import check_number
 
-        # Only the last one is a share.
+        # Option -> its largest value; None if it has no upper limit.
         max_by_name = {
             "learning_rate": None,
             "head_learning_rate": None,
@@ -101,7 +101,7 @@ class LearningOptions(Options):
 
 
 class PlanOptions(LearningOptions):
-    """The options of a plan; those of training on independent data are `iid_epochs` and `iid_batch_size`."""
+    """Plan of an experiment; the options of training on independent data are `iid_epochs` and `iid_batch_size`."""
 
     train_split: str = option("train", "Training split of the independent data.")
     test_split: str = option("validation", "Test split of the independent data, with labels.")
@@ -138,16 +138,16 @@ class PlanOptions(LearningOptions):
 
 
 def parse_grid(text: str) -> list[dict[str, Any]]:
-    """Read a grid of training options: every combination of the values of each.
+    """Parse a grid of training options, and list every combination of their values.
 
     Args:
-        text: JSON of options of `train_on_behavior`, each with a list of its values.
+        text: JSON object of options of `train_on_behavior`, each with a list of values.
 
     Returns:
-        Every combination, the last option changing fastest; [] for an empty text.
+        Every combination, the last option changing fastest; an empty list if the string is empty.
 
     Raises:
-        ValueError: If the text is no grid, or an option is unknown or has a value out of its range.
+        ValueError: If the string is not a grid, or an option is unknown or out of its range.
 
     Example:
         >>> parse_grid('{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}')[1]
@@ -157,20 +157,22 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
 
     if not text:
         return []
-    # On a command line, JSON is the only form of a list of options with lists of values.
-    columns = parse_json(text, "the grid")
-    if not isinstance(columns, dict) or not all(map(_is_list_of_values, columns.values())):
+    values_by_option = parse_json(text, "the grid")
+    is_grid = isinstance(values_by_option, dict)
+    # A mapping of options to single values is not a grid either.
+    if not is_grid or not all(map(_is_nonempty_list, values_by_option.values())):
         raise ValueError(f'Expected a grid such as {{"epochs": [1, 2]}}, but got {text}.')
-    if not columns:
+    if not values_by_option:
         return []
     rows = []
-    for values in itertools.product(*columns.values()):
-        # Each row is read, so that a value that is out of range fails before any training.
-        options = LearningOptions.read(dict(zip(columns, values, strict=True)), "the grid")
-        rows.append({name: getattr(options, name) for name in columns})
+    for values in itertools.product(*values_by_option.values()):
+        row = dict(zip(values_by_option, values, strict=True))
+        # Parse each row now, so that a value out of its range is found before any training.
+        options = LearningOptions.read(row, "the grid")
+        rows.append({name: getattr(options, name) for name in values_by_option})
     return rows
 
 
-def _is_list_of_values(values: object) -> bool:
-    """Return whether an entry of a grid is a list that is not empty."""
+def _is_nonempty_list(values: object) -> bool:
+    """Return whether a value is a list that is not empty."""
     return isinstance(values, list) and bool(values)

@@ -8,10 +8,11 @@ processes that share the folder. `open_task` opens the model, the suite and the 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ _MODEL_FILES = ("*.safetensors", "*.bin", "*.json", "*.model", "vocab.txt", "mer
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LearningTask:
-    """What all runs of a plan share.
+    """Model, suite, independent data and options, which all runs of a plan share.
 
     Attributes:
         model: A folder or hub id of an encoder, or of a classifier of two classes (a
@@ -62,7 +63,7 @@ class LearningTask:
         options: Options of `train_on_behavior` for the suite's runs.
         iid_options: Options of `train_on_behavior` for the training on independent data.
         grid: Alternatives to `options`, of which each run takes the best on the suite's validation
-            part; () for none.
+            part; empty if there are no alternatives.
         max_length: Maximum tokens per text, or per window of a context; None for that of the kind:
             128, or 384 for reading.
         device: "cpu" to keep off a GPU; None for the default device.
@@ -86,7 +87,12 @@ class LearningTask:
     train_cases: int | None = None
 
     def __post_init__(self) -> None:
-        """Check all options and the data, as a plan of days should not fail at its last configuration."""
+        """Check all options and the data, so that an error is found before days of training.
+
+        Raises:
+            TypeError, ValueError: If an option is unknown or invalid, or an item of the independent data
+                has no label or answer.
+        """
         check_one_of(self.labels, tuple(KINDS), "labels")
         self._check_options(self.options, "options")
         self._check_options(self.iid_options, "iid_options")
@@ -105,33 +111,34 @@ class LearningTask:
 
         Args:
             values: Options of `train_on_behavior`.
-            name: Field of the task that has them, which errors name.
+            name: Field of the task that contains them, such as "iid_options", for error messages.
 
         Raises:
-            TypeError, ValueError: If one is unknown or invalid.
+            TypeError, ValueError: If an option is unknown or invalid.
         """
         try:
             options = LearningOptions.read(values, f"`{name}`")
             check_one_of(options.activation, self.kind.activations, "activation")
         except (TypeError, ValueError) as error:
-            # Change the message in place, since the error also has the name of the option.
-            error.args = (f"{str(error).rstrip('.')} (in `{name}`).",)
+            # The message is changed in place, because the error also has the name of the option.
+            message = str(error).rstrip(".")
+            error.args = (f"{message} (in `{name}`).",)
             raise
 
     @property
     def kind(self) -> Kind:
-        """The kind of model and labels."""
+        """Functions that differ between classifiers and question-answering models."""
         return KINDS[self.labels]
 
     def train_suite(self) -> Suite:
-        """Return the training part of the suite, of at most `train_cases` cases of each functionality."""
+        """Return the training part of the suite, with at most `train_cases` cases per functionality."""
         suite = self.suite.split("train")
         if self.train_cases is None:
             return suite
 
         def select_cases(functionality: Functionality) -> NDArray[np.int64]:
             """Return the indices of the cases to train on."""
-            # By name, so that a suite with further functionalities trains on the same cases.
+            # The name seeds the selection, so that adding a functionality to the suite does not change it.
             rng = item_rng(0, f"training cases/{functionality.name}")
             return rng.permutation(len(functionality.cases))[: self.train_cases]
 
@@ -143,22 +150,22 @@ class LearningTask:
         Texts and weights are represented by digests.
         """
         functionalities = []
-        rows = []
+        suite_rows = []
         for functionality in self.suite.functionalities:
             name = functionality.name
             test_type = functionality.test_type
             functionalities.append([name, functionality.functionality_class, test_type])
-            rows.append(json.dumps([name, test_type, dict(functionality.expectation)]))
-        rows.extend(map(json.dumps, self.suite.examples()))
+            suite_rows.append(json.dumps([name, test_type, dict(functionality.expectation)]))
+        suite_rows.extend(map(json.dumps, self.suite.examples()))
         # The outcomes of a run are stored as one letter per case of the test suite. The numbers of
-        # cases are needed to assign them to functionalities.
+        # cases are needed to assign the letters to functionalities.
         test_suite = self.suite.split("test")
         n_cases = [len(functionality.cases) for functionality in test_suite.functionalities]
         return {
             "model": self.model,
             "model digest": _digest_model(self.model),
             "suite": self.suite.name,
-            "suite digest": fingerprint_texts(rows),
+            "suite digest": fingerprint_texts(suite_rows),
             "functionalities": functionalities,
             "n_cases": n_cases,
             "train digest": _digest_data(self.train),
@@ -186,7 +193,7 @@ def _digest_model(name: str) -> str:
         name: Folder or hub id.
 
     Returns:
-        The digest; "" for a hub id, whose files are not known here, and for a folder without files
+        The digest; "" for a hub id, whose files are not on this machine, and for a folder without files
         of a model.
     """
     folder = Path(name).expanduser()
@@ -200,7 +207,9 @@ def _digest_model(name: str) -> str:
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
-    """Return what a plan stores about its model, suite, data and options; `open_task` reads it.
+    """Return the record of a plan's model, suite, data and options, from which `open_task` opens them.
+
+    Paths are made absolute, because a plan may be continued from another working directory.
 
     Args:
         model: Folder or hub id.
@@ -209,18 +218,19 @@ def describe_sources(model: str, suite: str, data: str, options: PlanOptions) ->
         options: The options.
 
     Returns:
-        Plain values, with absolute paths, because a plan may be continued from another folder.
+        Plain values, such as `{"model": "/models/bert", "suite": "checklist_sentiment", "data": "sst2",
+        "epochs": 1.0, …}`.
     """
-    sources = {"model": _absolute(model), "suite": _absolute(suite), "data": data}
-    # A data set of the catalog may have the name of a local folder.
+    sources = {"model": _resolve_path(model), "suite": _resolve_path(suite), "data": data}
+    # The name of a catalog data set has priority over a local folder of the same name.
     if data not in CATALOG:
-        sources["data"] = _absolute(data)
-    changes = {}
+        sources["data"] = _resolve_path(data)
+    absolute_paths = {}
     if options.data_dir is not None:
-        changes["data_dir"] = str(Path(options.data_dir).resolve())
+        absolute_paths["data_dir"] = str(Path(options.data_dir).resolve())
     if options.known_issues is not None:
-        changes["known_issues"] = _absolute(options.known_issues)
-    return {**sources, **options.replace(**changes).to_dict()}
+        absolute_paths["known_issues"] = _resolve_path(options.known_issues)
+    return {**sources, **options.replace(**absolute_paths).to_dict()}
 
 
 def open_task(source: Mapping[str, Any]) -> LearningTask:
@@ -238,28 +248,35 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     data = values.pop("data")
     options = PlanOptions.read(values, "a plan")
     _check_has_splits(data, options)
+
     known_issues = parse_known_issues(options.known_issues)
+    paper_labels = None
+    if known_issues is False:
+        # The two corrections that the paper makes stay, so that its figures can be reproduced.
+        paper_labels = True
     suite = open_suite(
         suite_name,
         data_dir=options.data_dir,
         known_issues=known_issues,
-        # Without known issues, the two corrections of the paper stay, so that its figures can be
-        # repeated.
-        paper_labels=True if known_issues is False else None,
+        paper_labels=paper_labels,
         max_cases=options.max_cases,
     )
-    # The labels of a suite decide what kind of model can learn from it.
+
+    # The labels of a suite determine whether the model is a classifier or answers questions.
     labels = kind_of(suite)
     kind = KINDS[labels]
-    train_split = options.train_split, options.train_limit
-    test_split = options.test_split, options.test_limit
+    open_split: Callable[..., IidData]
     if isinstance(kind, Classes):
-        names = kind.class_names(suite)
-        train = _open_texts(data, *train_split, options, names, suite.name)
-        test = _open_texts(data, *test_split, options, names, suite.name)
+        open_split = functools.partial(
+            _open_texts, data, classes=kind.class_names(suite), suite=suite.name
+        )
     else:
-        train = _open_questions(data, *train_split, options)
-        test = _open_questions(data, *test_split, options)
+        open_split = functools.partial(_open_questions, data)
+    train = open_split(
+        split=options.train_split, limit=options.train_limit, data_dir=options.data_dir
+    )
+    test = open_split(split=options.test_split, limit=options.test_limit, data_dir=options.data_dir)
+
     training = {name: getattr(options, name) for name in LearningOptions.list_names()}
     return LearningTask(
         model=model,
@@ -279,17 +296,17 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
 
 
 def _check_has_splits(data: str, options: PlanOptions) -> None:
-    """Check that independent data is not a single table, which has one split.
+    """Check that independent data is not a single file, which has no splits.
 
     Args:
         data: Known name, hub id, folder or file.
-        options: Options of the plan, which name the splits.
+        options: Options of the plan, with the names of the splits.
 
     Raises:
-        ValueError: If it is a single table.
+        ValueError: If it is a single file.
     """
     file = Path(data).expanduser()
-    # A data.yaml may name a folder.
+    # A data.yaml is not a table, because it may refer to a folder with splits.
     is_table = file.is_file() and file.suffix not in (".yaml", ".yml")
     if data in CATALOG or not is_table:
         return
@@ -300,22 +317,24 @@ def _check_has_splits(data: str, options: PlanOptions) -> None:
     )
 
 
-def _absolute(name: str) -> str:
-    """Return the absolute path of a file or folder; other names stay unchanged."""
+def _resolve_path(name: str) -> str:
+    """Return the absolute path of a file or folder; a name without such a file stays unchanged."""
     path = Path(name).expanduser()
-    return os.path.abspath(path) if path.exists() else name
+    if path.exists():
+        return os.path.abspath(path)
+    return name
 
 
-def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
+def _open_questions(data: str, *, split: str, limit: int | None, data_dir: str | None) -> IidData:
     """Open questions with their contexts and answers.
 
     Args:
         data: Known name, hub id or folder.
         split: Name of the split.
         limit: Maximum number of questions; None for all.
-        options: Options of the plan, for the folder of local copies.
+        data_dir: Folder of local copies of known data sets; None to download them.
     """
-    rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
+    rows: Any = open_questions(data, split=split, data_dir=data_dir, limit=limit)
     return IidData(
         texts=rows["question"][:], labels=rows["answers"][:], text_pairs=rows["context"][:]
     )
@@ -323,9 +342,10 @@ def _open_questions(data: str, split: str, limit: int | None, options: PlanOptio
 
 def _open_texts(
     data: str,
+    *,
     split: str,
     limit: int | None,
-    options: PlanOptions,
+    data_dir: str | None,
     classes: Sequence[str] | None,
     suite: str,
 ) -> IidData:
@@ -335,16 +355,15 @@ def _open_texts(
         data: Known name, hub id or folder.
         split: Name of the split.
         limit: Maximum number of texts; None for all.
-        options: Options of the plan, for the folder of local copies.
-        classes: Names of the classes, with which labels are matched by name; None to keep their numbers.
-        suite: Name of the suite in error messages.
+        data_dir: Folder of local copies of known data sets; None to download them.
+        classes: Names of the model's classes, to which labels are assigned by their names; None to keep
+            the numbers of the data.
+        suite: Name of the suite, for error messages.
 
     Raises:
         ValueError: If an item has no label, or labels do not match the classes.
     """
-    rows: Any = open_dataset(
-        data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True
-    )
+    rows: Any = open_dataset(data, split=split, data_dir=data_dir, limit=limit, drop_empty=True)
     labels = rows["label"][:]
     # An item without a label can be neither trained on nor scored.
     if min(labels) < 0:
@@ -398,7 +417,7 @@ class PlannedRun:
     @property
     def key(self) -> str:
         """A short name, unique within the plan."""
-        # `held_out` follows from the partition and what is held out.
+        # `held_out` is not needed: the partition and the group `held` determine it.
         values = [self.configuration, self.method, self.partition, self.held, self.seed]
         return hashlib.blake2b(json.dumps(values).encode(), digest_size=8).hexdigest()
 
@@ -423,6 +442,7 @@ def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
         return {"": ()}
     groups: dict[str, list[str]] = {}
     for functionality in suite.functionalities:
+        # Name of the group of a functionality in each partition.
         group_by_partition = {
             "functionality": functionality.name,
             "class": functionality.functionality_class,
@@ -475,7 +495,7 @@ def plan_runs(
         check_one_of(value, CONFIGURATIONS, "configurations")
     for value in methods:
         check_one_of(value, tuple(METHODS), "methods")
-    # A single case is a test case.
+    # A single case is used for testing, so that training needs a second one.
     if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
         raise ValueError(
             f"Expected a functionality with two or more cases in the suite {suite.name!r}, but "
@@ -483,11 +503,11 @@ def plan_runs(
         )
     runs = []
     for seed in seeds:
-        # A training seeds numpy's global random state too, whose seeds have 32 bits.
+        # The seed is also used for numpy's global random state, which accepts 32 bits.
         seed = check_count(seed, "seed", minimum=0, maximum=2**32 - 1)
         for configuration in configurations:
             if configuration == "IID":
-                # It trains on independent data alone, so that the suite's options do not matter.
+                # Without training on the suite, methods and partitions make no difference.
                 run = PlannedRun(
                     configuration="IID",
                     method="vanilla",
@@ -509,7 +529,7 @@ def plan_runs(
                         seed=seed,
                     )
                     runs.append(run)
-    # Options may have a name or a seed twice. Each run is made once.
+    # A name or a seed may be passed twice. Drop the repeated runs, and keep the order.
     return list(dict.fromkeys(runs))
 
 
@@ -528,13 +548,14 @@ class _HeldOutGroup(NamedTuple):
 
 
 def _list_held_out_groups(suite: Suite, partitions: Sequence[str]) -> list[_HeldOutGroup]:
-    """List the groups of functionalities to hold out, one for each run of a method.
+    """List the groups of functionalities that are held out of training together, by each partition.
 
-    A group that would leave no case to train on, such as the only test type of a suite, is skipped.
+    For the partition "class", for example, there is a group for each class of functionalities. A group
+    that would leave no case to train on, such as the only test type of a suite, is skipped.
 
     Args:
         suite: The suite.
-        partitions: Names of `PARTITIONS`.
+        partitions: Names of partitions: "seen", "functionality", "class" or "type".
     """
     trainable_names = {functionality.name for functionality in suite.split("train").functionalities}
     groups = []
@@ -556,9 +577,10 @@ class Plan:
 
     Attributes:
         folder: The folder.
-        runs: Its runs.
-        settings: What all runs share, as plain values.
-        code: The code that it was made for.
+        runs: The runs of the plan.
+        settings: Data, model and options that all runs share, as plain values; from
+            `LearningTask.settings`.
+        code: Version and digest of the code that the plan was made for, from `plan_code`.
     """
 
     def __init__(
@@ -578,14 +600,14 @@ class Plan:
         Args:
             folder: The folder; created if it does not exist.
             runs: Runs of the plan, at least one.
-            settings: What all runs share, as plain values.
+            settings: Data, model and options that all runs share, from `LearningTask.settings`.
 
         Raises:
-            ValueError: If there are no runs, or the folder holds another plan.
+            ValueError: If there are no runs, or the folder contains another plan.
         """
         if not runs:
             raise ValueError("Expected at least one run in the plan, but there is none.")
-        # Settings are compared with those of a file, in which tuples are lists.
+        # Settings are compared with those of a JSON file, in which tuples become lists.
         plain_settings = json.loads(json.dumps(dict(settings)))
         plan = cls(Path(folder), runs, plain_settings, plan_code())
         stored = cls._read(plan.folder)
@@ -595,7 +617,7 @@ class Plan:
             record = {"code": plan.code, "settings": plan.settings, "runs": rows}
             write_record(plan.folder / FILE, record, FORMAT)
             return plan
-        # Other code is accepted here, because its finished runs can still be collected.
+        # A plan of other code can be opened, because its finished runs can still be collected.
         if stored.runs != plan.runs or stored.settings != plan.settings:
             raise ValueError(
                 f"Expected {folder} to be empty or to hold this plan, but the folder holds "
@@ -605,11 +627,14 @@ class Plan:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Plan:
-        """Open a plan.
+        """Open the plan in a folder.
+
+        Args:
+            folder: Folder of the plan.
 
         Raises:
-            FileNotFoundError: If there is none.
-            ValueError: If it has another version or is damaged.
+            FileNotFoundError: If the folder contains no plan.
+            ValueError: If the file of the plan is damaged or has another version.
         """
         if not (Path(folder) / FILE).is_file():
             raise FileNotFoundError(f"Expected a plan in {folder}, but it has no {FILE}.")
@@ -623,15 +648,19 @@ class Plan:
 
     @classmethod
     def _read(cls, folder: Path) -> Plan | None:
-        """Read the plan in a folder; None without one, or if its file is damaged and was set aside."""
+        """Read the plan in a folder; None if there is none, or its file is damaged and was renamed.
+
+        Args:
+            folder: Folder of the plan.
+        """
         record = read_record(folder / FILE, FORMAT)
         if record is None:
             return None
         runs = []
         for row in record["runs"]:
             # JSON has lists in place of tuples.
-            held_out = tuple(row["held_out"])
-            runs.append(PlannedRun(**{**row, "held_out": held_out}))
+            fields = {**row, "held_out": tuple(row["held_out"])}
+            runs.append(PlannedRun(**fields))
         return cls(folder, runs, record["settings"], record["code"])
 
     def check_code(self) -> None:
@@ -660,36 +689,38 @@ class Plan:
         return [run for run in self.runs if run.key not in finished_keys]
 
     def store(self, run: PlannedRun, result: Mapping[str, Any]) -> None:
-        """Write the result of a run into its file, which appears only when it is complete.
+        """Write the result of a run into its file, completely or not at all.
 
         Args:
             run: The run.
             result: Its scores, as JSON values.
         """
-        # The fields of the run are stored, too, so that its file can be read without the plan.
+        # The fields of the run are stored, too, so that the file can be read without the plan.
         row = {"key": run.key, **dataclasses.asdict(run), "code": self.code, **result}
-        write_record(self._file(run), row, self.inputs(run.key))
+        write_record(self._result_file(run), row, self.inputs(run.key))
 
     def inputs(self, subject: object) -> str:
-        """Return a digest of all that a result depends on, by which stored results are recognized.
+        """Return a digest of everything that a stored file depends on, by which it is recognized.
 
         Args:
-            subject: What the result is about, such as the key of a run, as JSON values.
+            subject: Name of the file's content: the key of a run for its result, or "iid-42" for the
+                model trained on independent data with the seed 42.
         """
         return digest_value([self.code, self.settings, subject])
 
     def results(self) -> list[dict[str, Any]]:
         """Read the stored results of the finished runs, in the plan's order.
 
-        Damaged files, and results of other code or settings, count as unfinished; they are set aside.
+        A damaged file, or a result of other code or settings, is renamed, and its run counts as
+        unfinished.
         """
-        rows = []
+        results = []
         for run in self.runs:
-            row = read_record(self._file(run), self.inputs(run.key))
-            if row is not None:
-                rows.append(row)
-        return rows
+            result = read_record(self._result_file(run), self.inputs(run.key))
+            if result is not None:
+                results.append(result)
+        return results
 
-    def _file(self, run: PlannedRun) -> Path:
+    def _result_file(self, run: PlannedRun) -> Path:
         """Return the file of the result of a run."""
         return self.folder / "results" / f"{run.key}.json"

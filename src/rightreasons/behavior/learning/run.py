@@ -37,14 +37,14 @@ def run_plan(
 ) -> int:
     """Execute the unfinished runs of a plan.
 
-    Each run is stored when it is finished, so that a plan can be stopped and resumed, here or
-    elsewhere.
+    Each run is stored when it is finished, so that a plan can be stopped and resumed, also on another
+    machine.
 
     Args:
         plan: The plan.
-        task: What the plan's settings describe.
-        engine: Where runs are executed; None to execute them here, one after the other. Workers
-            share the plan's folder.
+        task: Model, suite, data and options, to which the plan's settings belong.
+        engine: Processes or machines that execute the runs, all with access to the plan's folder;
+            None to execute them in this process, one after another.
         progress: Whether to show a bar of the runs.
 
     Returns:
@@ -57,45 +57,51 @@ def run_plan(
     _check_task(plan, task)
     engine = engine or EngineOptions()
     pending = plan.pending()
-    # This sets a damaged model aside, so that the first run that needs it trains it again.
+    # `is_sealed` renames the folder of a damaged model, so that the first run that needs the model
+    # trains it again.
     for seed in {run.seed for run in plan.runs}:
-        is_sealed(*_locate_iid_model(plan, seed))
-    # A worker process gets the runner as a whole, with the method that it calls.
-    executor = Runner(plan, task).execute
+        folder, inputs = _locate_iid_model(plan, seed)
+        is_sealed(folder, inputs)
+    execute = Runner(plan, task).execute
     with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
         bar.update(len(plan.runs) - len(pending))
         for wave in _order_runs(pending, engine):
-            for _ in run_tasks(executor, wave, options=engine, progress=False):
+            for _ in run_tasks(execute, wave, options=engine, progress=False):
                 bar.update(1)
     return len(pending)
 
 
 def _check_task(plan: Plan, task: LearningTask) -> None:
-    """Check that a plan was made for a task.
+    """Check that a plan was made for a task, with the same model, data and options.
+
+    Args:
+        plan: The plan, with the settings for which it was made.
+        task: Model, suite, data and options.
 
     Raises:
-        ValueError: If a setting differs, such as the digest of the model; the message names all.
+        ValueError: If a setting differs, such as the digest of the model; the message names all settings
+            that differ.
     """
-    differing = []
-    for key, value in task.settings().items():
-        if plan.settings.get(key) != value:
-            differing.append(key)
-    if differing:
+    differing_names = []
+    for name, value in task.settings().items():
+        if plan.settings.get(name) != value:
+            differing_names.append(name)
+    if differing_names:
         raise ValueError(
             f"Expected the data and settings that the plan in {plan.folder} was made for, "
-            f"but got another {' and another '.join(sorted(differing))}."
+            f"but got another {' and another '.join(sorted(differing_names))}."
         )
 
 
 def _order_runs(pending: Sequence[PlannedRun], engine: EngineOptions) -> list[list[PlannedRun]]:
-    """Divide runs into waves, each of which is executed when the one before it is finished.
+    """Divide runs into waves, each of which is executed when the previous wave is finished.
 
-    Other runs start from the model that was trained on independent data. So that two workers do not
-    train it at the same time, the runs of independent data come first.
+    The first wave trains on independent data. Other runs start from its models, which several workers
+    would otherwise train at the same time.
 
     Args:
         pending: Runs to execute.
-        engine: Where they are executed; one process needs no waves.
+        engine: Processes or machines that execute the runs. The engine "serial" needs a single wave.
     """
     if engine.name == "serial":
         return [list(pending)]
@@ -114,15 +120,20 @@ class Runner:
 
     Args:
         plan: The plan, in which results are stored.
-        task: What its runs share.
+        task: Model, suite, data and options of the runs.
     """
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
-        """Make the items that the runs train on, and select the parts of the suite."""
+        """Make the items that the runs train on, and select the training and test cases of the suite.
+
+        Args:
+            plan: The plan.
+            task: Model, suite, data and options of the runs.
+        """
         self.plan = plan
         self.task = task
         self.kind = task.kind
-        # Names of the functionalities with validation cases: of two cases, one trains and one tests.
+        # Functionalities with validation cases: with two cases, one is for training and one for testing.
         self.validated = set()
         for functionality in task.suite.functionalities:
             if len(functionality.cases) > 2:
@@ -131,9 +142,9 @@ class Runner:
         self.test_suite = task.suite.split("test")
         self.suite_train = self.kind.suite_items(self.train_suite)
         self.iid_train = self.kind.iid_items(task.train)
-        # A random share of the independent data is mixed with the suite.
-        is_mixed = item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share
-        self.iid_mixed = self.iid_train.select(is_mixed)
+        # Select a random share of the independent data, which is mixed with the suite.
+        random_numbers = item_rng(0, "i.i.d. share").random(len(self.iid_train))
+        self.iid_mixed = self.iid_train.select(random_numbers < task.iid_share)
 
     @functools.cached_property
     def validation_suite(self) -> Suite:
@@ -141,22 +152,29 @@ class Runner:
         return self.task.suite.split("validation")
 
     def execute(self, run: PlannedRun) -> None:
-        """Execute a run, and store its result with the seconds that it took.
+        """Execute a run, and store its result with the duration in seconds.
+
+        Args:
+            run: A run of the plan.
 
         Raises:
-            ValueError: If the code of this process is not that of the plan.
+            ValueError: If this process has another version of the code than the plan.
         """
-        # A worker may run on a machine with another version.
+        # A worker may run on a machine with another version of the package.
         self.plan.check_code()
         start = time.perf_counter()
         if run.configuration == "IID":
-            result = self._score(self._open_iid_model(run.seed), run, {})
+            result = self._score_model(self._open_iid_model(run.seed), run, {})
         else:
             result = self._train(run)
         self.plan.store(run, {**result, "seconds": time.perf_counter() - start})
 
     def _load_pretrained(self, seed: int) -> Classifier:
-        """Load the model of the task, with a head that is drawn from the seed if it lacks one."""
+        """Load the model of the task, and check the order of its classes.
+
+        Args:
+            seed: Seed of the weights of a new head, if the model has none.
+        """
         with seed_random_state(seed):
             classifier = self.kind.load(
                 self.task.model, device=self.task.device, allow_untrained=True
@@ -166,7 +184,11 @@ class Runner:
         return classifier
 
     def _open_iid_model(self, seed: int) -> Classifier:
-        """Load the model that was trained on independent data with a seed, or train and store it first."""
+        """Load the model that is trained on independent data with a seed; train it if it is not stored.
+
+        Args:
+            seed: Seed of the training.
+        """
         folder, inputs = _locate_iid_model(self.plan, seed)
         is_stored = is_sealed(folder, inputs)
         if not is_stored:
@@ -192,9 +214,8 @@ class Runner:
             options: Options of `train_on_behavior`.
             seed: Seed of the training.
         """
-        encoded, items, target = self.kind.prepare(
-            classifier, items, self._get_max_length(classifier)
-        )
+        max_length = self._get_max_length(classifier)
+        encoded, items, target = self.kind.prepare(classifier, items, max_length)
         train_on_behavior(
             classifier.model, encoded, items, target=target, method=method, seed=seed, **options
         )
@@ -205,30 +226,36 @@ class Runner:
         return min(self.task.max_length or self.kind.max_length, classifier.max_length)
 
     def _train(self, run: PlannedRun) -> dict[str, Any]:
-        """Train a model for a run, with each alternative of the grid, and score the best one.
+        """Train a model for a run, with each row of the grid, and score the best one.
 
         Args:
             run: A run of any configuration but IID.
 
         Returns:
-            The result to store: that of `_score`, and digests of the weights before and after the training.
+            The result to store: the scores of the best model, and digests of its weights before and
+            after the training.
         """
         if run.configuration == "IID+T":
             initial = self._load_pretrained(run.seed)
         else:
             initial = self._open_iid_model(run.seed)
+
         # "IID->T" trains on the suite alone; the other configurations mix independent data into it.
         items = self.suite_train
         if run.configuration != "IID->T":
             items = join_items(items, self.iid_mixed)
-        items = items.select(~items.holds_out(run.held_out))
-        # Without a grid there is one alternative: the options of the task.
+        is_held_out = items.holds_out(run.held_out)
+        items = items.select(~is_held_out)
+
+        # Without a grid, train once, with the options of the task.
         grid = self.task.grid or ({},)
         alternatives = [{**self.task.options, **row} for row in grid]
-        # Without validation cases, alternatives cannot be compared: the first one is taken.
-        if not self.validated.difference(run.held_out):
+        can_validate = bool(self.validated.difference(run.held_out))
+        if not can_validate:
+            # Without validation cases, alternatives cannot be compared, so that only the first is used.
             alternatives = alternatives[:1]
 
+        # Any model is better than -1: the validation objective is a sum of pass rates.
         best_value = -1.0
         best = initial
         best_options: Mapping[str, Any] = {}
@@ -238,34 +265,38 @@ class Runner:
             self._fit(candidate, items, run.method, options, run.seed)
             value = 0.0
             if len(alternatives) > 1:
-                value = self._validate(candidate, run)
+                value = self._compute_objective(candidate, run)
             if value > best_value:
                 best_value = value
                 best = candidate
                 best_options = options
         return {
-            **self._score(best, run, best_options),
+            **self._score_model(best, run, best_options),
             # `collect_scores` checks by these digests that methods train differently.
             "initial_weights": fingerprint_model(initial.model),
             "weights": fingerprint_model(best.model),
         }
 
-    def _validate(self, classifier: Classifier, run: PlannedRun) -> float:
-        """Return how well a model does on the validation cases of the functionalities that it trained on."""
+    def _compute_objective(self, classifier: Classifier, run: PlannedRun) -> float:
+        """Compute the objective of the grid search on validation cases.
+
+        Args:
+            classifier: A trained model.
+            run: The run, whose held-out functionalities are excluded.
+        """
         cases = select_functionalities(self.validation_suite, run.held_out, keep=False)
-        outputs, _ = self.kind.answer(
-            classifier, self.kind.texts_of(cases), self._get_max_length(classifier)
-        )
+        texts = self.kind.texts_of(cases)
+        outputs, _ = self.kind.answer(classifier, texts, self._get_max_length(classifier))
         return validation_objective(self.kind.pass_rates(outputs, cases))
 
-    def _score(
+    def _score_model(
         self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Score a model on what was held out, or on the whole suite, and on independent data.
+        """Score a model on the held-out functionalities, or on the whole suite, and on independent data.
 
         Args:
             classifier: The trained model.
-            run: The run.
+            run: The run. If it holds out nothing, the model is tested on the whole suite.
             options: Options of its training, which are stored with the result.
 
         Returns:
@@ -273,83 +304,89 @@ class Runner:
         """
         max_length = self._get_max_length(classifier)
         test_cases = select_functionalities(self.test_suite, run.held_out, keep=True)
-        outputs, confidence = self.kind.answer(
-            classifier, self.kind.texts_of(test_cases), max_length
-        )
-        rates = self.kind.pass_rates(outputs, test_cases)
-        # All runs are scored on the same independent data.
-        test = self.task.test
-        iid_outputs, _ = self.kind.answer(classifier, (test.texts, test.text_pairs), max_length)
-        figures, is_correct = self.kind.iid_scores(iid_outputs, test.labels)
+        test_texts = self.kind.texts_of(test_cases)
+        outputs, confidence = self.kind.answer(classifier, test_texts, max_length)
+        result = self.kind.pass_rates(outputs, test_cases)
         pass_rates = {}
-        for functionality in rates.functionalities:
+        for functionality in result.functionalities:
             pass_rates[functionality.functionality] = functionality.pass_rate
+
+        # All runs are scored on the same independent data.
+        iid_data = self.task.test
+        iid_texts = iid_data.texts, iid_data.text_pairs
+        iid_outputs, _ = self.kind.answer(classifier, iid_texts, max_length)
+        iid_figures, is_correct = self.kind.iid_scores(iid_outputs, iid_data.labels)
         return {
             "pass_rates": pass_rates,
-            **figures,
+            **iid_figures,
             "mean_confidence": float(confidence.mean()),
-            "passed": _align_outcomes(rates.passed, test_cases, self.test_suite),
+            "passed": _align_outcomes(result.passed, test_cases, self.test_suite),
             "iid_right": encode_outcomes(is_correct),
             "options": dict(options),
         }
 
 
 def _save_model(classifier: Classifier, folder: Path, inputs: str) -> None:
-    """Save a model and its tokenizer in a folder, complete or not at all.
+    """Save a model and its tokenizer in a folder, completely or not at all.
 
     Args:
         classifier: The model.
         folder: The folder.
-        inputs: Digest of what the model was made from, by which it is recognized later.
+        inputs: Digest of the data and settings that the model was trained with.
     """
-    # Written next to the folder, and renamed when it is complete. Each process has its own copy.
-    scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    scratch.mkdir(parents=True, exist_ok=True)
-    classifier.model.save_pretrained(scratch)
-    classifier.tokenizer.save_pretrained(scratch)
-    seal(scratch, inputs)
+    # Write to a temporary folder of this process, and rename the folder when it is complete.
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    temporary.mkdir(parents=True, exist_ok=True)
+    classifier.model.save_pretrained(temporary)
+    classifier.tokenizer.save_pretrained(temporary)
+    seal(temporary, inputs)
     try:
-        scratch.rename(folder)
+        temporary.rename(folder)
     except OSError:
-        # Another process was faster, with the same model.
-        shutil.rmtree(scratch)
+        # The folder exists: another process has saved the same model.
+        shutil.rmtree(temporary)
 
 
 def _align_outcomes(passed: Sequence[bool | None], part: Suite, suite: Suite) -> str:
-    """Write the outcomes of a part of a suite as letters for all cases of the suite.
+    """Write the outcomes of some functionalities as letters for all cases of the suite.
 
-    So the outcomes of runs that evaluated different parts can be compared case by case.
+    The outcomes of runs that evaluated different functionalities can then be compared case by case.
 
     Args:
-        passed: Outcome of each case of the part; None if it is undefined.
-        part: Some functionalities of the suite, with all their cases.
+        passed: Outcome of each case of `part`; None if it is undefined.
+        part: Some functionalities of the suite, with all their cases, in the order of the suite.
         suite: The suite.
 
     Returns:
-        One letter per case of the suite, `NOT_ASKED` for those of other functionalities.
+        One letter per case of the suite: 1 passed, 0 failed, - undefined, or . if the functionality is
+        not in `part`.
     """
-    letters = iter(encode_outcomes(passed))
+    letters = encode_outcomes(passed)
     evaluated_names = {functionality.name for functionality in part.functionalities}
-    aligned = []
+    aligned = ""
+    start = 0
     for functionality in suite.functionalities:
-        is_evaluated = functionality.name in evaluated_names
-        for _ in functionality.cases:
-            aligned.append(next(letters) if is_evaluated else NOT_ASKED)
-    return "".join(aligned)
+        n_cases = len(functionality.cases)
+        if functionality.name in evaluated_names:
+            aligned += letters[start : start + n_cases]
+            start += n_cases
+        else:
+            aligned += NOT_ASKED * n_cases
+    return aligned
 
 
 def validation_objective(result: BehavioralPassRate) -> float:
-    """Return what a grid search maximizes: the sum of the test types' mean pass rates, at most 3.
+    """Return the objective of a grid search: the sum of the mean pass rates of MFT, INV and DIR tests.
 
-    Test types without a pass rate count as 0.
+    A test type without a pass rate counts as 0, so that the objective is between 0 and 3.
 
     References:
         Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
     """
     total = 0.0
-    for group in result.test_types.values():
-        if group.pass_rate is not None:
-            total += group.pass_rate
+    for type_result in result.test_types.values():
+        if type_result.pass_rate is not None:
+            total += type_result.pass_rate
     return total
 
 
@@ -376,6 +413,7 @@ def select_functionalities(suite: Suite, names: Sequence[str], *, keep: bool) ->
         return suite
     selected = []
     for functionality in suite.functionalities:
-        if (functionality.name in names) == keep:
+        is_named = functionality.name in names
+        if is_named == keep:
             selected.append(functionality)
     return dataclasses.replace(suite, functionalities=tuple(selected))

@@ -28,14 +28,17 @@ from rightreasons.training.finetune import seed_random_state
 
 
 class Fish:
-    """Fish's outer step: after some inner steps, one environment each, move a share of their way.
+    """The outer step of Fish: move the parameters only a fraction of the way that inner steps moved them.
 
         theta <- theta + rate (inner - theta)
 
+    Each round starts from the parameters theta, takes several inner steps, each on the data of one
+    environment, which lead to the parameters inner, and ends with the outer step.
+
     Args:
         parameters: Parameters that are trained.
-        rate: The share of the way, in (0, 1].
-        inner_steps: Inner steps, one per environment; default 5.
+        rate: Fraction of the way, in (0, 1].
+        inner_steps: Number of inner steps per round; default 5.
 
     References:
         Shi, Seely, Torr, Siddharth, Hannun, Usunier and Synnaeve (2022), "Gradient Matching for
@@ -45,7 +48,13 @@ class Fish:
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5
     ) -> None:
-        """Remember where the parameters start the first round."""
+        """Copy the values of the parameters at the start of the first round.
+
+        Args:
+            parameters: Parameters that are trained.
+            rate: Fraction of the way, in (0, 1].
+            inner_steps: Number of inner steps per round.
+        """
         self.parameters = list(parameters)
         self.rate = rate
         self.inner_steps = inner_steps
@@ -53,16 +62,16 @@ class Fish:
         self._starts = [parameter.detach().clone() for parameter in self.parameters]
 
     def after_step(self) -> None:
-        """Count an inner step; after the last one of a round, take the outer step."""
+        """Count an inner step. If it was the last one of a round, take the outer step."""
         self._n_steps += 1
         if self._n_steps % self.inner_steps == 0:
             self.finish()
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Move the parameters from the start of the round a share of the way to where they are now."""
+        """Take the outer step: start + rate (present value - start) for each parameter."""
         for parameter, start in zip(self.parameters, self._starts, strict=True):
-            # theta + rate (inner - theta), which is also the start of the next round.
+            # The result is also the start of the next round.
             start.lerp_(parameter, self.rate)
             parameter.copy_(start)
 
@@ -72,9 +81,9 @@ class Objective:
 
     Args:
         name: "mean", "irm", "dro" or "fish".
-        target: What the model learns.
-        n_environments: Number of environments.
-        activation: As in `mft_loss`.
+        target: Functions that compute the losses of a classifier or a question-answering model.
+        n_environments: Number of environments, which are the functionalities and the independent data.
+        activation: Activation in the loss of labels, "softmax" or "sigmoid".
     """
 
     def __init__(self, name: str, target: Target, n_environments: int, activation: str) -> None:
@@ -88,7 +97,7 @@ class Objective:
 
         Args:
             logits: Logits of the batch's texts.
-            batch: Columns of the batch, from `Target.describe`.
+            batch: Columns of the batch, with one row per item, such as `targets` and `environment`.
             progress: Fraction of the training that is done, in [0, 1].
 
         Returns:
@@ -101,7 +110,7 @@ class Objective:
             return irm_loss(logits, losses, irm_weight(progress))
         loss = self.target.losses(logits, batch, activation=self.activation).mean()
         if self.name == "dro":
-            # Batches of this method have one environment each.
+            # All items of a batch are of the same environment, which is a group of Group-DRO.
             return self.groups.scale(int(batch["environment"][0]), loss)
         return loss
 
@@ -116,9 +125,9 @@ class Objective:
             batch: Columns of the batch.
             environment: Number of the environment.
         """
-        # Columns have one row per item, whatever they hold.
-        is_inside = batch["environment"] == environment
-        environment_batch = {name: column[is_inside] for name, column in batch.items()}
+        # Every column of a batch has one row per item.
+        is_member = batch["environment"] == environment
+        environment_batch = {name: column[is_member] for name, column in batch.items()}
 
         def compute_mean_loss(logits: torch.Tensor) -> torch.Tensor:
             losses = self.target.losses(logits, environment_batch, activation=self.activation)
@@ -143,8 +152,8 @@ def train_on_behavior(
     Args:
         model: A sequence classifier of transformers, or a model of another target.
         encoded: The items' texts, tokenized.
-        items: What to train on.
-        target: What the model learns; by default classes.
+        items: Labeled texts, and pairs of an original and its changed texts.
+        target: Functions that compute the losses of the model; by default those of a classifier.
         method: A name of `METHODS`.
         seed: Seed of order, changed texts and dropout.
         options: Fields of `LearningOptions` as keywords: learning_rate, head_learning_rate, epochs, batch_size,
@@ -158,19 +167,24 @@ def train_on_behavior(
         ValueError: If the method is unknown, an option is out of range, there is nothing to train on, or
             the loss diverged.
     """
-    parts = METHODS[check_one_of(method, tuple(METHODS), "method")]
+    check_one_of(method, tuple(METHODS), "method")
     check_seed(seed)
-    # A wrapper has no names of its layers, by which a head is distinguished from a body.
+    parts = METHODS[method]
+    # Unwrap the model: layers of the head are recognized by their names, which a wrapper changes.
     model = unwrap_model(getattr(model, "_orig_mod", model))
     reason = explain_untrainable(model)
     if reason:
         raise ValueError(reason)
     if parts.dropout is not None:
         _set_dropout_of_method(model, parts.dropout, encoded, method, seed)
+
     loss = float("nan")
     for number, phase in enumerate(parts.phases):
         only_head = phase == "head"
         _freeze_body(model, is_frozen=only_head)
+        learning_rate = options.learning_rate
+        if only_head:
+            learning_rate = options.head_learning_rate
         steps = plan_steps(
             items,
             objective=parts.objective,
@@ -178,22 +192,22 @@ def train_on_behavior(
             epochs=options.epochs / len(parts.phases),
             seed=seed + number,
         )
-        training = _Phase(
+        n_environments = len(items.environments)
+        phase_training = _Phase(
             model=model,
             parts=parts,
-            objective=Objective(
-                parts.objective, target, len(items.environments), options.activation
-            ),
-            learning_rate=options.head_learning_rate if only_head else options.learning_rate,
+            objective=Objective(parts.objective, target, n_environments, options.activation),
+            learning_rate=learning_rate,
             options=options,
         )
         with seed_random_state(seed):
-            loss = training.run(encoded, items, steps)
+            loss = phase_training.run(encoded, items, steps)
         if not np.isfinite(loss):
             raise OptionError(
                 f"Expected a finite training loss, but got {loss}. Lower `learning_rate`.",
                 option="learning_rate",
             )
+    # Unfreeze the body, which the last phase may have frozen.
     model.requires_grad_(True)
     return loss
 
@@ -222,7 +236,7 @@ class _Phase:
         Args:
             encoded: Tokens of the items' texts.
             items: All items.
-            steps: Items of each step, with the texts that they show.
+            steps: For each step, pairs (number of an item, number of its changed text).
         """
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         # As `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
@@ -233,8 +247,8 @@ class _Phase:
         if self.parts.objective == "fish":
             fish = Fish(parameters, self.options.fish_rate)
 
-        # A rate of 0 means features without dropout. Evaluation mode has none, however the model
-        # applies it.
+        # For a rate of 0, use evaluation mode, in which no dropout is applied, even one whose rate
+        # cannot be set.
         self.model.train(self.parts.dropout != 0.0)
         total = 0.0
         for number, step in enumerate(steps):
@@ -251,7 +265,7 @@ class _Phase:
             if fish is not None:
                 fish.after_step()
         if fish is not None:
-            # Inner steps of an unfinished round count for their share.
+            # The last round may have fewer inner steps.
             fish.finish()
         return total / len(steps)
 
@@ -263,7 +277,7 @@ class _Phase:
         Args:
             encoded: Tokens of the items' texts.
             items: All items.
-            step: Items of the step, with the texts that they show.
+            step: Pairs (number of an item, number of its changed text).
             progress: Fraction of the phase that is done.
         """
         device = self.model.device
@@ -281,25 +295,26 @@ class _Phase:
 def _set_dropout_of_method(
     model: Any, rate: float, encoded: Encoded, method: str, seed: int
 ) -> None:
-    """Set the dropout that a method asks for, and check that the model applies it.
+    """Set the dropout rate of a method, and check that the model applies it.
 
     Args:
         model: The model, which is changed.
         rate: Rate of dropout; 0 for none.
-        encoded: Tokenized texts, of which the first one is tried.
-        method: Name of the method in the error message.
-        seed: Seed of the trial.
+        encoded: Tokenized texts. The first one is used for the check.
+        method: Name of the method, for the error message.
+        seed: Seed of the dropout in the check.
 
     Raises:
-        OptionError: If the model has no dropout, so that the method would be another one.
+        OptionError: If the model has no dropout, so that the method would not differ from another one.
     """
     set_dropout(model, rate)
     if rate == 0.0:
         return
-    # A model may not read the rate that was set, so that two passes over one text are compared.
+    # A model may ignore the rate that was set, so that two passes over one text are compared.
     with seed_random_state(seed):
-        is_dropped = has_dropout(model, pad(encoded, np.array([0]), model.device))
-    if not is_dropped:
+        inputs = pad(encoded, np.array([0]), model.device)
+        is_applied = has_dropout(model, inputs)
+    if not is_applied:
         raise OptionError(
             f"Expected a model with dropout for method={method!r}, but {type(model).__name__} has "
             "no dropout. Omit this method.",
@@ -308,18 +323,20 @@ def _set_dropout_of_method(
 
 
 def _freeze_body(model: Any, *, is_frozen: bool) -> None:
-    """Let gradients reach only the head of a model, or all of it."""
-    body = f"{model.base_model_prefix}."
+    """Exclude the body of a model, which is all but its head, from training, or include it again."""
+    body_prefix = f"{model.base_model_prefix}."
     for name, parameter in model.named_parameters():
-        parameter.requires_grad_(not (is_frozen and name.startswith(body)))
+        is_body = name.startswith(body_prefix)
+        is_trained = not (is_frozen and is_body)
+        parameter.requires_grad_(is_trained)
 
 
 def _group_parameters(
     parameters: Sequence[torch.nn.Parameter], weight_decay: float
 ) -> list[dict[str, Any]]:
-    """Return the parameter groups of an optimizer, of which only matrices decay.
+    """Return parameter groups for an optimizer, with weight decay for matrices only.
 
-    Biases, and the weights of norms, are vectors: pulling them to 0 does not make a model simpler.
+    Biases and the weights of norms are vectors: pulling them to 0 does not make a model simpler.
 
     Args:
         parameters: Parameters that are trained.

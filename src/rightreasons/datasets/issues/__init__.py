@@ -1,1 +1,1 @@
-"""Known issues of data sets: tables, the rules that find the items, and what is done about them."""
+"""Known issues of data sets: tables, rules that find the items, and corrections."""

@@ -1,4 +1,4 @@
-"""Applies known issues to the rows of a split, counts what it changed, and says so.
+"""Corrects known issues in the rows of a split, and counts and describes the corrections.
 
 `correct_rows` works on the rows that a builder reads, `correct_dataset` on a user's own data set.
 The counts travel in the description of a data set, where `get_note` finds them for reports.
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import datasets
 
 NOTE_HEADING = "Known issues:"
-"""First words of the paragraph of a description that says what was changed."""
+"""First words of the paragraph on corrected known issues in the description of a data set."""
 
 ACTION_PHRASES = {
     "drop": "left out",
     "relabel": "with a corrected label",
     "note": "noted",
 }
-"""Action of an entry -> what a report says about its items, in this order."""
+"""Action of an entry -> description of its items in a report, in this order."""
 
 ROW_COLUMN = "__row__"
 """Column of the row numbers while a user's data are corrected."""
@@ -35,10 +35,10 @@ ROW_COLUMN = "__row__"
 
 @dataclasses.dataclass(frozen=True)
 class IssueCount(Result):
-    """What one entry did to one split.
+    """The number of items of a split that one entry of a table changed.
 
     Attributes:
-        split: The split, or the suite.
+        split: Name of the split, or of the functionality of a suite.
         kind: Kind of the issue.
         action: "drop", "relabel" or "note".
         n_items: Number of items that the entry changed, or found if it only notes.
@@ -56,7 +56,7 @@ class IssueCount(Result):
 
 @dataclasses.dataclass(frozen=True)
 class Correction:
-    """The rows of a split after the known issues, and what was changed.
+    """The corrected rows of a split, and the numbers of changed items.
 
     Attributes:
         rows: The remaining rows, relabeled where an entry says so.
@@ -77,21 +77,21 @@ def correct_rows(
 ) -> Correction:
     """Apply known issues to the rows of one split.
 
-    All entries look at the rows as released; only then are items dropped and relabeled. So the
-    order of the entries does not matter.
+    Each entry finds its items among the released rows, so that the order of the entries does not matter.
 
     Args:
         rows: The rows of the split, as column -> value.
-        issues: Entries of a table of known issues; those of other splits are ignored.
+        issues: Entries of a table of known issues. An entry about another split is ignored.
         split: Name of the split.
-        read_split: Returns the rows of another split, None if there is no such split.
-        is_published: Whether the rows are the published ones, so that the counts must be exact.
+        read_split: Function from the name of another split to its rows; None if there is no such split.
+        is_published: Whether the rows are those of the published files, for which an entry states the
+            exact number of items.
 
     Returns:
         The remaining rows, and the number of items that each entry changed.
 
     Raises:
-        ValueError: If an entry finds another number of items than it says.
+        ValueError: If an entry finds another number of items than it states.
     """
     corrected = list(map(dict, rows))
     issues = [issue for issue in issues if issue.split in (None, split)]
@@ -103,14 +103,14 @@ def correct_rows(
     dropped_rows: set[int] = set()
     counts = []
     for issue in issues:
-        # A local folder may lack the split that a rule compares with.
+        # The split with which a rule compares may be missing in a local folder.
         if issue.other_split is not None and issue.other_split not in other_splits:
             continue
         matches = _find_items(issue, corrected, items, other_splits)
         _check_count(issue, len(matches), len(corrected), split, is_published)
         if issue.action == "drop":
-            matches = _extend_drop(issue, corrected, matches)
-            # Entries may overlap: an item is counted by the first entry that drops it.
+            matches = _select_rows_to_drop(issue, corrected, matches)
+            # An item is counted only by the first entry that drops it.
             matches = [row for row in matches if row not in dropped_rows]
             dropped_rows.update(matches)
         elif issue.action == "relabel":
@@ -130,14 +130,14 @@ def correct_rows(
 def _read_other_splits(
     issues: Sequence[Issue], read_split: Callable[[str], Iterable[Row] | None]
 ) -> dict[str, list[Item]]:
-    """Read the splits with which the rules of some issues compare, each once.
+    """Read the splits with which the rules of issues compare items.
 
     Args:
-        issues: The issues.
-        read_split: Returns the rows of a split, None if there is no such split.
+        issues: Entries of a table of known issues.
+        read_split: Function from the name of a split to its rows; None if there is no such split.
 
     Returns:
-        Split -> its items, without missing splits.
+        Split -> its items, for the splits that exist.
     """
     items_by_split: dict[str, list[Item]] = {}
     for issue in issues:
@@ -159,9 +159,9 @@ def _find_items(
     """Find the items that an issue is about, by its rule, its hashes or its ids.
 
     Args:
-        issue: The issue.
+        issue: Entry of a table of known issues.
         rows: Rows of a split.
-        items: The item of each row.
+        items: Texts, choices and answer of each row, from `make_item`.
         splits: Other split -> its items, for rules that compare splits.
 
     Returns:
@@ -171,8 +171,8 @@ def _find_items(
         return find_rows(issue.rule, items, splits)
     matches = []
     for number, (row, item) in enumerate(zip(rows, items, strict=True)):
-        # Hashes are preferred to ids: a repaired item has another hash, so that the correction no
-        # longer applies to it.
+        # If an entry has hashes and ids, the hashes are used: the hash of an item changes when its
+        # publisher repairs it, so that the correction does not apply any more.
         if issue.hashes:
             is_match = item.compute_hash() in issue.hashes
         else:
@@ -183,22 +183,23 @@ def _find_items(
 
 
 def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_published: bool) -> None:
-    """Check that a published split has as many items with an issue as the table says.
+    """Check that a published split has as many items with an issue as the table states.
 
     Args:
-        issue: The issue.
-        n_matches: Number of items in which it was found.
+        issue: Entry of a table of known issues. `count` is the expected number of items, and `n_items`
+            the size of the split; None if unknown.
+        n_matches: Number of items in which the issue was found.
         n_rows: Number of rows of the split.
         split: Name of the split.
-        is_published: Whether the rows are the published ones; otherwise nothing is checked.
+        is_published: Whether the rows are those of the published files; otherwise nothing is checked.
 
     Raises:
         ValueError: If the numbers differ.
     """
-    # A configuration may read a part of the split, for which the table has no count.
+    # A configuration may read only a part of the split, whose number of items is not in the table.
     is_whole_split = issue.n_items in (None, n_rows)
-    is_comparable = is_published and issue.count is not None and is_whole_split
-    if is_comparable and n_matches != issue.count:
+    can_compare = is_published and issue.count is not None and is_whole_split
+    if can_compare and n_matches != issue.count:
         raise OptionError(
             f"Expected the known issue {issue.kind!r} in {issue.count} items of split {split!r}, "
             f"but found the issue in {n_matches}. Correct the table, or turn off known issues "
@@ -207,20 +208,21 @@ def _check_count(issue: Issue, n_matches: int, n_rows: int, split: str, is_publi
         )
 
 
-def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> list[int]:
-    """Return the numbers of the rows to drop for an issue that was found in some rows.
+def _select_rows_to_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> list[int]:
+    """Return the numbers of the rows to drop because of an issue.
 
     Args:
-        issue: The issue. Its field `drop` says whether to drop the "item" itself, its whole "pair", or
-            only the "perturbed" items among those that were found.
+        issue: Entry of a table of known issues. If its field `drop` is "item", the rows in which the issue
+            was found are dropped; if "pair", also their partners; if "perturbed", only those whose
+            column `role` is "perturbed".
         rows: Rows of the split.
         matches: Numbers of the rows in which the issue was found.
     """
     if issue.drop == "perturbed":
-        # The rule finds both items of a pair, of which the original is sound.
+        # The rule finds both items of a pair, but nothing is wrong with the original.
         return [row for row in matches if rows[row]["role"] == "perturbed"]
     if issue.drop == "pair":
-        # COPA has the id of the original, and paired reviews have the id of the pair.
+        # Items of a pair have the same `source_id` in COPA, and the same `pair_id` in paired reviews.
         column = "source_id" if "source_id" in rows[0] else "pair_id"
         pairs = {rows[row][column] for row in matches}
         return [number for number, row in enumerate(rows) if row[column] in pairs]
@@ -228,10 +230,10 @@ def _extend_drop(issue: Issue, rows: Sequence[Row], matches: Sequence[int]) -> l
 
 
 def _make_count(issue: Issue, split: str, n_items: int, n_total: int) -> IssueCount:
-    """Return the count of what an issue did to a split.
+    """Return the number of items of a split that an issue changed, with the kind and the reason.
 
     Args:
-        issue: The issue.
+        issue: Entry of a table of known issues.
         split: Name of the split.
         n_items: Number of items that were changed or noted.
         n_total: Number of items of the split.
@@ -258,16 +260,16 @@ def correct_dataset(
         data: Rows with the columns of this package: `text` (and `text_pair`), or `prompt` and
             `choices`, or `premise`, `question`, `choice1` and `choice2`; with `label`, and `id` if
             the table names ids.
-        known_issues: A file in the form of `issues.table`. True and False leave the data unchanged,
-            as this package knows no issues of them.
+        known_issues: Path of a table, in the form of `issues.table`. True and False leave the data
+            unchanged, because this package has no table for a user's own data.
 
     Returns:
-        The data without the dropped items and with the new labels. `get_note` returns what was
-        changed.
+        The data without the dropped items and with the new labels. `get_note` returns a description of
+        the changes.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no table, or an entry finds another number of items than it says.
+        ValueError: If the file is not a table, or an entry finds another number of items than it states.
 
     Example:
         >>> import datasets, tempfile
@@ -303,15 +305,15 @@ def _correct_split(
     Args:
         data: The split.
         issues: Entries of the user's table.
-        split: Name of the split; "" if the data has none.
-        splits: All splits by name, for rules that compare splits; {} if there is only one.
+        split: Name of the split; "" if the data has no splits.
+        splits: All splits by name, for rules that compare splits; empty if the data has no splits.
 
     Returns:
-        The split without the dropped items and with the new labels, and a note in its description. The
-        split itself if nothing was found.
+        The split without the dropped items and with the new labels, and with a note in its description;
+        the unchanged split if no issue was found.
     """
-    # The number of each row lets `select` copy columns of any type, such as images, without rebuilding
-    # them from Python values.
+    # Rows are numbered, so that the remaining ones can be selected from `data`. Making a data set of the
+    # Python values would change columns of some types, such as images.
     rows = []
     for number, row in enumerate(data):
         rows.append({**row, ROW_COLUMN: number})
@@ -322,19 +324,21 @@ def _correct_split(
     is_relabeled = bool(_count_kinds(correction.counts, "relabel"))
     if is_relabeled:
         labels = [row["label"] for row in correction.rows]
-        # The cast keeps the names of the classes.
-        feature = data.features["label"]
         corrected = corrected.remove_columns("label").add_column("label", labels)
-        corrected = corrected.cast_column("label", feature)
+        # The new column has numbers. Cast it to the old type, which has the names of the classes.
+        corrected = corrected.cast_column("label", data.features["label"])
     corrected.info.description = add_note(data.info.description or "", correction.counts)
     return corrected
 
 
-# ------------------------------------------------------------------------------------- what to say
+# ------------------------------------------------------------------------------------ descriptions
 
 
 def describe_counts(counts: Sequence[IssueCount]) -> str:
-    """Describe what known issues changed, with one sentence per split; "" if they changed nothing.
+    """Describe the corrections of known issues, with one sentence per split; "" if there are none.
+
+    Args:
+        counts: The number of items of a split that each entry changed.
 
     Example:
         >>> counts = [IssueCount("validation", "conflicting_label", "drop", 10, 1954, ""),
@@ -361,7 +365,7 @@ def describe_counts(counts: Sequence[IssueCount]) -> str:
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in n_by_kind.items())
             clauses.append(f"{number} {phrase} ({kinds})")
         sentence = f"{', '.join(clauses)}."
-        # The only split of a user's table has no name.
+        # The split has no name if a user's data set has no splits.
         if split:
             sentence = f"{split}: {sentence}"
         sentences.append(sentence)
@@ -376,39 +380,42 @@ def _count_kinds(counts: Sequence[IssueCount], action: str) -> dict[str, int]:
         action: "drop", "relabel" or "note".
 
     Returns:
-        Kind in words -> number of items, such as {"conflicting label": 10}.
+        Kind of an issue -> number of items, such as {"conflicting label": 10}.
     """
     n_by_kind: dict[str, int] = {}
     for count in counts:
         if count.action == action:
-            # Several entries may have one kind, such as overlaps with two splits.
+            # Several entries may have the same kind, such as overlaps with two other splits.
             kind = count.kind.replace("_", " ")
             n_by_kind[kind] = n_by_kind.get(kind, 0) + count.n_items
     return n_by_kind
 
 
 def add_note(description: str, counts: Sequence[IssueCount]) -> str:
-    """Add a paragraph to the description of a data set that says what known issues changed.
+    """Add a paragraph on the corrected known issues to the description of a data set.
 
     Args:
-        description: The description. An earlier paragraph of this kind is replaced.
-        counts: The number of items that each entry changed; the description is returned unchanged if
-            there are none.
+        description: The description. If it already has such a paragraph, it is replaced.
+        counts: The number of items that each entry changed. If empty, the description is returned
+            unchanged.
     """
     text = describe_counts(counts)
     if not text:
         return description
-    # A cached data set already has a note, at the end of its description.
-    head = description.partition(NOTE_HEADING)[0].rstrip()
+    # The description of a cached data set ends with an earlier note.
+    head, _, _ = description.partition(NOTE_HEADING)
     note = f"{NOTE_HEADING} {text}"
-    return f"{head}\n\n{note}".lstrip()
+    return f"{head.rstrip()}\n\n{note}".lstrip()
 
 
 def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
-    """Return what known issues changed in a data set, as a paragraph; "" if nothing was changed.
+    """Return the paragraph on corrected known issues in the description of a data set.
 
     Args:
         data: A data set of `load_dataset` or `correct_dataset`, or a part of one.
+
+    Returns:
+        A paragraph, such as "Known issues: 1 of 3 items left out (1 copy)."; "" if nothing was changed.
     """
     import datasets as hf
 
@@ -418,7 +425,7 @@ def get_note(data: datasets.Dataset | datasets.DatasetDict) -> str:
     notes: list[str] = []
     for table in tables:
         note = find_paragraph(table.info.description or "", NOTE_HEADING)
-        # The splits of one data set share their description, and with it the note.
+        # All splits of a data set may have the same description, and so the same note.
         if note and note not in notes:
             notes.append(note)
     return " ".join(notes)

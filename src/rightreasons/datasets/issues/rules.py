@@ -33,26 +33,26 @@ _TEXT_COLUMNS = (
 
 
 def normalize(text: str) -> str:
-    """Return the words of a text in one form: NFKC, casefolded, joined by single spaces.
+    """Return the words of a text, case-folded (NFKC) and separated by single spaces.
 
     Example:
         >>> normalize("It's  FINE!")
         'it s fine'
     """
-    # Marks and spaces are what copies of a text most often differ in.
+    # Punctuation, spaces and letter case are ignored, because copies of a text often differ in them.
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(_WORD.findall(folded))
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """An item as the rules see it.
+    """Texts, choices and answer of an item, in the same form for all data sets.
 
     Attributes:
-        texts: The texts before the answer, as they are.
-        choices: The choices, as they are; empty for classification.
-        answer: The correct choice, or the label as a text; "" if it is hidden.
-        pair_id: The pair of an original and its revision; None without pairs.
+        texts: The texts that a reader sees before the answer, such as a premise and a question.
+        choices: The choices; empty for classification.
+        answer: The correct choice, or the label as a string; "" if it is not public.
+        pair_id: Id of the pair of an original and its revision; None if the item has no partner.
     """
 
     texts: tuple[str, ...]
@@ -61,22 +61,22 @@ class Item:
     pair_id: str | None = None
 
     def get_prompt_key(self, exact: bool = False) -> tuple[str, ...]:
-        """Return the texts before the answer in the form in which prompts are compared.
+        """Return a key that is equal for items with the same texts before the answer.
 
         Args:
-            exact: Whether the texts are compared to the character, and not by their words.
+            exact: Whether texts must be equal in every character, and not only in their words.
         """
         if exact:
             return self.texts
         return tuple(map(normalize, self.texts))
 
     def get_key(self, exact: bool = False) -> tuple[Any, ...]:
-        """Return the texts and the choices in the form in which copies of an item are found.
+        """Return a key that is equal for items with the same texts and the same choices.
 
-        Copies of an item have equal keys, even if their choices are in another order or their labels differ.
+        The order of the choices and the label do not matter.
 
         Args:
-            exact: Whether texts are compared to the character, and not by their words.
+            exact: Whether texts must be equal in every character, and not only in their words.
         """
         choices = self.choices
         if not exact:
@@ -86,9 +86,9 @@ class Item:
     def compute_hash(self) -> str:
         """Return a hash of the words of the texts, the choices and the answer, for tables of issues.
 
-        The hash identifies an item in any copy of a data set, whatever its id is there.
+        It identifies an item in any copy of a data set, even if the copy has other ids, another
+        punctuation, or the choices in another order.
         """
-        # Words and not characters, so that the hash survives another punctuation.
         texts, choices = self.get_key()
         content = "\n".join((*texts, *choices, normalize(self.answer)))
         return hashlib.sha256(content.encode()).hexdigest()[:HASH_LENGTH]
@@ -103,7 +103,7 @@ def make_item(row: Row) -> Item:
             `question` and `answers`.
 
     Raises:
-        ValueError: If the row has none of the columns of texts.
+        ValueError: If the row has no column of texts.
 
     Example:
         >>> row = {"prompt": "Why cook?", "choices": ["To eat.", "To fly."], "label": 0}
@@ -115,8 +115,8 @@ def make_item(row: Row) -> Item:
         if row.get(column) is not None:
             texts.append(str(row[column]))
     choices = tuple(row.get("choices") or ())
-    # COPA has two columns in place of a list.
     if "choice1" in row:
+        # COPA has two columns in place of a list.
         choices = (row["choice1"], row["choice2"])
     return Item(
         texts=tuple(texts),
@@ -129,10 +129,11 @@ def make_item(row: Row) -> Item:
 def _find_text_columns(row: Row) -> tuple[str, ...]:
     """Return the names of the columns of texts that a reader sees before the answer.
 
-    For example, they are ("premise", "question") for a row with a column `premise`.
+    Args:
+        row: Column -> value. With a column `premise`, the result is ("premise", "question").
 
     Raises:
-        ValueError: If the row has none of the known columns.
+        ValueError: If the row has no known column of texts.
     """
     for marker_column, text_columns in _TEXT_COLUMNS:
         if marker_column in row:
@@ -144,14 +145,14 @@ def _find_text_columns(row: Row) -> tuple[str, ...]:
 
 
 def _get_answer(row: Row, choices: Sequence[str]) -> str:
-    """Return the correct answer to an item as a text; "" if it is hidden.
+    """Return the correct answer to an item as a string; "" if it is not public.
 
     Args:
-        row: Column -> value of the item.
-        choices: Choices of the item; () for classification and for answers that are spans.
+        row: The item, with a column `label`, or `answers` such as {"text": ["Ann"], "answer_start": [12]}.
+        choices: Choices of the item; empty for classification and for answers that are spans.
     """
     if "answers" in row:
-        # Several people answered a question of SQuAD; the first answer is taken.
+        # Several people answered a question of SQuAD. Use the first answer.
         answers = row["answers"]["text"]
         return str(answers[0]) if answers else ""
     label = row.get("label")
@@ -175,13 +176,13 @@ def find_conflicts(items: Sequence[Item], splits: Splits, *, exact: bool = False
     Args:
         items: The items of a split.
         splits: Not used; every rule is called with the other splits.
-        exact: Whether copies must be equal to the character, and not only in their words.
+        exact: Whether copies must be equal in every character, and not only in their words.
 
     Returns:
         Row numbers of all copies, ascending.
     """
     rows: list[int] = []
-    for group in _group_rows(items, exact):
+    for group in _group_copies(items, exact):
         answers = {normalize(items[row].answer) for row in group}
         if len(answers) > 1:
             rows.extend(group)
@@ -194,7 +195,7 @@ def find_duplicates(items: Sequence[Item], splits: Splits, *, exact: bool = Fals
     Args:
         items: The items of a split.
         splits: Not used; every rule is called with the other splits.
-        exact: Whether copies must be equal to the character, and not only in their words.
+        exact: Whether copies must be equal in every character, and not only in their words.
 
     Returns:
         Row numbers, ascending.
@@ -202,7 +203,7 @@ def find_duplicates(items: Sequence[Item], splits: Splits, *, exact: bool = Fals
     seen_keys = set()
     rows = []
     for row, item in enumerate(items):
-        # A copy with another answer is no duplicate but a conflict.
+        # The answer is part of the key: a copy with another answer is a conflict, not a duplicate.
         key = (item.get_key(exact), normalize(item.answer))
         if key in seen_keys:
             rows.append(row)
@@ -218,7 +219,7 @@ def find_repeated_prompts(
     Args:
         items: The items of a split.
         splits: Not used; every rule is called with the other splits.
-        exact: Whether texts must be equal to the character, and not only in their words.
+        exact: Whether texts must be equal in every character, and not only in their words.
 
     Returns:
         Row numbers, ascending.
@@ -229,9 +230,9 @@ def find_repeated_prompts(
         rows_by_prompt.setdefault(key, []).append(row)
     rows = []
     for group in rows_by_prompt.values():
-        # Mere copies of one item are duplicates, which another rule finds.
-        distinct_items = {items[row].get_key(exact) for row in group}
-        if len(distinct_items) > 1:
+        # Items with the same choices, too, are duplicates, which another rule finds.
+        distinct_keys = {items[row].get_key(exact) for row in group}
+        if len(distinct_keys) > 1:
             rows.extend(group)
     return sorted(rows)
 
@@ -250,9 +251,9 @@ def find_overlap(
         items: The items of a split.
         splits: Other split -> its items.
         other_split: The split to compare with.
-        exact: Whether texts must be equal to the character, and not only in their words.
-        conflict: True for the items whose copies all have another answer, False for the others; None
-            for all.
+        exact: Whether texts must be equal in every character, and not only in their words.
+        conflict: True to find only items whose copies all have another answer, False to find only items
+            with a copy that has the same answer, None to find both.
 
     Returns:
         Row numbers, ascending.
@@ -267,7 +268,7 @@ def find_overlap(
         answers = answers_by_key.get(item.get_key(exact))
         if answers is None:
             continue
-        # An item with one agreeing copy is no conflict, whatever the other copies say.
+        # One copy with the same answer is enough for an item to be no conflict.
         is_conflict = normalize(item.answer) not in answers
         if conflict is None or conflict == is_conflict:
             rows.append(row)
@@ -280,8 +281,8 @@ def find_equal_choices(items: Sequence[Item], splits: Splits, *, with_answer: bo
     Args:
         items: The items of a split.
         splits: Not used; every rule is called with the other splits.
-        with_answer: True for the items whose correct choice occurs twice, False for those with only
-            incorrect choices repeated.
+        with_answer: True to find the items whose correct choice occurs twice, False to find those in
+            which only incorrect choices are repeated.
 
     Returns:
         Row numbers, ascending.
@@ -289,10 +290,9 @@ def find_equal_choices(items: Sequence[Item], splits: Splits, *, with_answer: bo
     rows = []
     for row, item in enumerate(items):
         choices = list(map(normalize, item.choices))
-        if len(set(choices)) == len(choices):
-            continue
+        has_equal_choices = len(set(choices)) < len(choices)
         has_answer_twice = choices.count(normalize(item.answer)) > 1
-        if has_answer_twice == with_answer:
+        if has_equal_choices and has_answer_twice == with_answer:
             rows.append(row)
     return rows
 
@@ -314,7 +314,7 @@ def find_matches(
     expression = compile_pattern(pattern, ignore_case)
     rows = []
     for row, item in enumerate(items):
-        # Texts are searched one by one, so that a match never spans two of them.
+        # Texts are searched separately, so that a match cannot extend from one text to the next.
         texts = (*item.texts, *item.choices)
         if any(expression.search(text) for text in texts):
             rows.append(row)
@@ -322,7 +322,7 @@ def find_matches(
 
 
 def find_unlabeled(items: Sequence[Item], splits: Splits) -> list[int]:
-    """Return the items whose answer is hidden."""
+    """Return the row numbers of the items whose answer is not public."""
     return [row for row, item in enumerate(items) if not item.answer]
 
 
@@ -343,7 +343,7 @@ def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
     rows = []
     for group in rows_by_pair.values():
         prompts = {items[row].get_prompt_key() for row in group}
-        # A file may lack one item of a pair: a single item is not compared.
+        # A pair may be incomplete. Then there is nothing to compare.
         if len(group) > 1 and len(prompts) == 1:
             rows.extend(group)
     return sorted(rows)
@@ -352,7 +352,7 @@ def find_unrevised_pairs(items: Sequence[Item], splits: Splits) -> list[int]:
 def find_shared_texts(items: Sequence[Item], splits: Splits, *, other_split: str) -> list[int]:
     """Find the items that have a text in common with an item of another split.
 
-    One shared text suffices, such as one question of a pair.
+    It suffices that one of their texts is equal, such as one of two questions.
 
     Args:
         items: The items of a split.
@@ -392,7 +392,7 @@ def find_rows(
     """Return the row numbers of the items that a rule of a table finds.
 
     Args:
-        rule: The name of the rule, with its parameters: {"match": {"pattern": "#irony"}}.
+        rule: Name of the rule -> its parameters, such as {"match": {"pattern": "#irony"}}.
         items: The items of a split.
         splits: Other split -> its items, for rules that compare splits.
 
@@ -405,7 +405,7 @@ def find_rows(
     try:
         return RULES[name](items, splits, **parameters)
     except TypeError as error:
-        # The parameters of a rule are those of its function: one is unknown or missing.
+        # The parameters are passed to the function of the rule: one is unknown or missing.
         raise OptionError(
             f"Expected the parameters of the rule {name!r} of a known issue, but got {parameters}.",
             option="known_issues",
@@ -425,7 +425,7 @@ def split_rule(rule: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, An
 
 
 def get_other_split(rule: Mapping[str, Mapping[str, Any]] | None) -> str | None:
-    """Return the name of the split with which a rule compares; None if it needs none, or without a rule."""
+    """Return the name of the other split with which a rule compares items; None if there is none."""
     if rule is None:
         return None
     _, parameters = split_rule(rule)
@@ -436,11 +436,11 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
     """Compile the regular expression of a rule.
 
     Args:
-        pattern: The regular expression, as a table has it.
+        pattern: The regular expression.
         ignore_case: Whether the case of letters is ignored.
 
     Raises:
-        ValueError: If it is invalid; `error.option` is "known_issues".
+        ValueError: If the expression is invalid; `error.option` is "known_issues".
     """
     flags = re.IGNORECASE if ignore_case else 0
     try:
@@ -452,12 +452,14 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
         ) from error
 
 
-def _group_rows(items: Iterable[Item], exact: bool) -> list[list[int]]:
-    """Group the row numbers of equal items, whatever their answers; leave out unique items.
+def _group_copies(items: Iterable[Item], exact: bool) -> list[list[int]]:
+    """Return groups of row numbers, one for each item that occurs several times.
+
+    Items with the same texts and choices are copies, even if their answers differ.
 
     Args:
         items: The items.
-        exact: Whether copies must be equal to the character, and not only in their words.
+        exact: Whether copies must be equal in every character, and not only in their words.
     """
     rows_by_key: dict[Any, list[int]] = {}
     for row, item in enumerate(items):

@@ -137,7 +137,7 @@ def list_tables() -> list[str]:
 
 @functools.cache
 def get_table(data: str) -> tuple[Issue, ...]:
-    """Return the known issues that this package lists for a data set; () if it has no table.
+    """Return the known issues that this package lists for a data set; empty if it has no table.
 
     Args:
         data: Name of the data set.
@@ -147,7 +147,7 @@ def get_table(data: str) -> tuple[Issue, ...]:
         return ()
     issues = []
     for issue in read_table(file):
-        # Entries do not name the data set: the file does.
+        # The name of the data set is that of the file; the entries do not have it.
         issues.append(issue.model_copy(update={"data": data}))
     return tuple(issues)
 
@@ -160,7 +160,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no table; the message names the entry and the field.
+        ValueError: If the file is not a table; the message names the entry and the field.
             `error.option` is "known_issues".
     """
     import yaml
@@ -180,7 +180,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[Issue, ...]:
             f"{' '.join(str(error).split())[:200]}.",
             option=OPTION,
         ) from error
-    # The list may stand under a key, next to remarks of its author.
+    # A file may be a list of entries, or a mapping with the list under the key `issues`.
     entries = content.get("issues") if isinstance(content, Mapping) else content
     if not isinstance(entries, list) or not entries:
         raise OptionError(
@@ -197,7 +197,7 @@ def _parse_issue(entry: Any, location: str) -> Issue:
     """Check an entry of a table of known issues, and convert it.
 
     Args:
-        entry: What YAML read: field -> value.
+        entry: Entry of a YAML file: field -> value.
         location: Description of the entry for error messages, such as "entry 3 of my.yaml".
 
     Raises:
@@ -207,13 +207,13 @@ def _parse_issue(entry: Any, location: str) -> Issue:
         issue = Issue.model_validate(entry)
     except ValidationError as error:
         first_error = error.errors()[0]
-        # An entry that is no mapping at all has an error without a field.
+        # The error has no field if the entry is not a mapping.
         field = ".".join(map(str, first_error["loc"])) or "a mapping"
         raise OptionError(
             f"Expected a known issue in {location}, but `{field}` is invalid: {first_error['msg']}.",
             option=OPTION,
         ) from error
-    # The types of the fields do not express these two conditions.
+    # These conditions cannot be expressed by the types of the fields.
     if issue.rule is not None and len(issue.rule) != 1:
         raise OptionError(
             f"Expected one rule in {location}, but got {len(issue.rule)} rules.", option=OPTION
@@ -235,7 +235,7 @@ def parse_known_issues(known_issues: KnownIssues) -> bool | Path:
         True to correct known issues, False to correct none, or the path of a user's own table.
 
     Raises:
-        TypeError: If it is neither a bool, nor a text, nor a path.
+        TypeError: If it is neither a bool, nor a string, nor a path.
 
     Example:
         >>> parse_known_issues(None), parse_known_issues("off"), str(parse_known_issues("my.yaml"))
@@ -259,19 +259,19 @@ def parse_known_issues(known_issues: KnownIssues) -> bool | Path:
 def select_issues(
     known_issues: KnownIssues, data: str = "", config: str | None = None
 ) -> tuple[Issue, ...]:
-    """Return the active entries for a data set: those of this package, and those of a user's file.
+    """Return the known issues of a data set that are to be corrected.
 
     Args:
-        known_issues: True (or None) for the package's table, False for no entry, or a file whose
-            entries join it.
+        known_issues: True (or None) for the table of this package, False for no entries, or the path of a
+            user's table, whose entries are added to those of this package.
         data: Name of the data set in the catalog; "" for a user's own data.
-        config: The configuration; None for any.
+        config: Name of the configuration; None for entries about any configuration.
     """
-    choice = parse_known_issues(known_issues)
-    if choice is False:
+    parsed = parse_known_issues(known_issues)
+    if parsed is False:
         return ()
-    # A user's entries come last: an item that both drop is counted for the package's table.
+    # If two entries drop the same item, the first one counts it: that of this package.
     issues = get_table(data)
-    if isinstance(choice, Path):
-        issues += read_table(choice)
+    if isinstance(parsed, Path):
+        issues += read_table(parsed)
     return tuple(issue for issue in issues if issue.is_active and issue.is_about(data, config))

@@ -120,10 +120,10 @@ def name_extra_choices(k: int) -> str:
 
 
 def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    """Return kinds of arms, each once.
+    """Check names of kinds of arms, and drop repeated ones.
 
     Args:
-        kinds: Names, in a list or separated by commas.
+        kinds: Names, in a list or as a string separated by commas.
 
     Raises:
         ValueError: If a kind is unknown.
@@ -132,10 +132,9 @@ def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
         >>> check_kinds("orders, extra_choices_4,orders")
         ('orders', 'extra_choices_4')
     """
-    # A command line has names in one text.
     names = kinds.split(",") if isinstance(kinds, str) else kinds
     distinct_names = dict.fromkeys(name.strip() for name in names)
-    # A name of extra_choices has a number, so that an error lists an example of it.
+    # The name "extra_choices" needs a number. The error message has an example, "extra_choices_4".
     named_probes = [probe for probe in PROBES if probe != EXTRA_CHOICES]
     known_names = [*named_probes, name_extra_choices(4), ORDERS, *KINDS]
     for name in distinct_names:
@@ -146,7 +145,7 @@ def check_kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def get_added_count(kind: str) -> int | None:
-    """Return the number of choices that a kind of arm adds; None for another kind.
+    """Return the number in the name of a kind of arm that adds choices; None for other kinds.
 
     Example:
         >>> get_added_count("extra_choices_4"), get_added_count("no_question")
@@ -156,6 +155,7 @@ def get_added_count(kind: str) -> int | None:
     if probe != EXTRA_CHOICES or not number.isdecimal():
         return None
     count = int(number)
+    # "extra_choices_0" is not a kind of arm.
     return count if count >= 1 else None
 
 
@@ -167,15 +167,15 @@ def list_arms(
     seed: int = 0,
     answer: int | None = None,
 ) -> Iterator[Arm]:
-    """Yield the arms of an item, besides the item itself.
+    """Yield the arms of an item, without the item itself.
 
     Args:
         item: Item {id, prompt, choices, label}; a label of -1 is unknown.
         kinds: Kinds of arms, from `check_kinds`.
-        pool: Items to borrow texts from.
+        pool: Items from which prompts and choices are borrowed.
         seed: Seed of all draws.
-        answer: Answer to the item itself, which no hint points to. None if it is not known, -1 if
-            there is none: then there are no hints.
+        answer: Answer of the model to the item itself, which no hint points to. None if it is not known
+            yet; -1 if the model gave no answer, so that there are no hints.
 
     Yields:
         An `Arm` for each version. A probe that cannot change the item yields nothing.
@@ -202,7 +202,7 @@ def list_arms(
 
 
 def write_arm(arm: Arm) -> str:
-    """Return an arm as a JSON object, so that the log of another harness can carry it.
+    """Return an arm as a JSON object, which is stored in the logs of other evaluation harnesses.
 
     Example:
         >>> arm = make_original({"id": "a", "prompt": "Why?", "choices": ["So.", "No."], "label": 1})
@@ -225,19 +225,19 @@ def list_orders(item: Mapping[str, Any], *, with_original: bool = False) -> Iter
     """Yield an arm for each order of the choices of an item.
 
     Args:
-        item: Item {id, prompt, choices, label}; a label of -1, or none, is unknown.
-        with_original: Whether to include the order of the data, which comes first.
+        item: Item {id, prompt, choices, label}; the label may be -1 or missing if it is unknown.
+        with_original: Whether to include the order of the data, as the first arm.
 
     Yields:
-        Arms called "order 1", "order 2", …, and "order 0" for the order of the data.
+        Arms with the names "order 1", "order 2", …, and "order 0" for the order of the data.
     """
     choices = item["choices"]
     label = item.get("label", -1)
-    # Row r of the table has the choice at each position under order r.
+    # An order lists the choice at each position: (2, 0, 1) displays choice 2 first.
     for number, order in enumerate(list_choice_orders(len(choices)).tolist()):
         if number == 0 and not with_original:
             continue
-        # The inverse of the order: the position at which each choice is displayed.
+        # The position at which each choice is displayed.
         positions = tuple(order.index(choice) for choice in range(len(choices)))
         new_label = -1
         if label >= 0:
@@ -256,7 +256,7 @@ def make_original(item: Mapping[str, Any]) -> Arm:
     """Return the arm of an unchanged item.
 
     Args:
-        item: Item {id, prompt, choices, label}; a label of -1, or none, is unknown.
+        item: Item {id, prompt, choices, label}; the label may be -1 or missing if it is unknown.
     """
     choices = item["choices"]
     return Arm(
@@ -277,7 +277,7 @@ def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -
     Args:
         item: Item {id, prompt, choices, label}.
         kind: Name of the probe, such as "no_question" or "extra_choices_4".
-        pool: Items to borrow texts from.
+        pool: Items from which prompts and choices are borrowed.
         seed: Seed of the draws.
     """
     n_added = get_added_count(kind)
@@ -286,7 +286,7 @@ def _list_perturbed(item: Mapping[str, Any], kind: str, pool: Pool, seed: int) -
     else:
         perturber = Perturber(EXTRA_CHOICES, k=n_added, pool=pool, seed=seed, duplicates="drop")
     label = item.get("label", -1)
-    # The perturber yields one row, or none for an item that is left out.
+    # `rows` yields one row, or no row if the item is left out.
     for row in perturber.rows(str(item["id"]), item["prompt"], item["choices"], label):
         yield Arm(
             item_id=str(item["id"]),
@@ -307,27 +307,31 @@ def _list_hints(item: Mapping[str, Any], kind: str, seed: int, answer: int | Non
         kind: Kind of the hint, such as "colleague".
         seed: Seed of the draws.
         answer: Answer of the model to the item itself. None if it is not known yet, so that the hint may
-            point to it; -1 if the model gave none, so that there is no hint.
+            point to it; -1 if the model gave no answer, so that there is no hint.
 
     Yields:
-        The arm "neutral KIND", and the arm "hint KIND" if there is an option to hint to.
+        The arm "neutral KIND", and the arm "hint KIND" if there is an option that the hint may point to.
     """
     original = make_original(item)
     # Both sentences have the same source, whose name occurs in neither the question nor the choices.
-    full_question = " ".join((original.prompt, *original.choices))
-    source_name = draw_source_name(original.item_id, full_question, seed=seed)
-    neutral = KINDS[kind].sentence(source_name)
-    yield dataclasses.replace(original, name=f"{NEUTRAL} {kind}", sentence=neutral)
+    question = " ".join((original.prompt, *original.choices))
+    source_name = draw_source_name(original.item_id, question, seed=seed)
+    neutral_sentence = KINDS[kind].sentence(source_name)
+    yield dataclasses.replace(original, name=f"{NEUTRAL} {kind}", sentence=neutral_sentence)
 
-    # A model that gave no answer may have one in mind, which the hint could happen to point to.
     has_no_answer = answer is not None and answer < 0
     if has_no_answer:
+        # The hint could point to the option that the model would have chosen.
         return
+    n_options = len(original.choices)
     excluded = {answer}
-    # A hint to the correct option could be followed for its content. With two options there is no other.
-    if len(original.choices) > 2:
+    if n_options > 2:
+        # A model may choose the correct option for its content, and not because of the hint. With two
+        # options, there may be no other one.
         excluded.add(original.label)
-    hint = draw_hint(original.item_id, len(original.choices), excluded, seed)
+    hint = draw_hint(original.item_id, n_options, excluded, seed)
     if hint != NO_OPTION:
-        sentence = KINDS[kind].sentence(source_name, LETTERS[hint])
-        yield dataclasses.replace(original, name=f"{HINT} {kind}", sentence=sentence, hint=hint)
+        hint_sentence = KINDS[kind].sentence(source_name, LETTERS[hint])
+        yield dataclasses.replace(
+            original, name=f"{HINT} {kind}", sentence=hint_sentence, hint=hint
+        )

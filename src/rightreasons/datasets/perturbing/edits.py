@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
@@ -18,22 +21,24 @@ from rightreasons.datasets.perturbing.thesaurus import SOURCE, Thesaurus, load_t
 # ------------------------------------------------------------------------------------------ words
 
 
-WORDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
-"""Lists of words by what they are."""
+_WORDS_FILE = Path(__file__).with_name("words.json")
+
+WORDS: Mapping[str, Any] = json.loads(_WORDS_FILE.read_text("utf-8"))
+"""Lists of words by subject, such as "names" and "places"."""
 
 
-def _make_groups(groups: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
-    return dict(zip(groups, map(tuple, groups.values()), strict=True))
+def _make_word_lists(groups: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, ...]]:
+    return {name: tuple(words) for name, words in groups.items()}
 
 
-NAMES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["names"])
-"""Common first names. A name is replaced by one of its own list, so that pronouns still fit."""
+NAMES: Mapping[str, tuple[str, ...]] = _make_word_lists(WORDS["names"])
+"""Common first names, in lists by gender. A name is replaced by one of its list, so that pronouns fit."""
 
 LAST_NAMES: tuple[str, ...] = tuple(WORDS["last_names"])
 """Common last names that are no other words."""
 
-PLACES: Mapping[str, tuple[str, ...]] = _make_groups(WORDS["places"])
-"""Cities and countries. A place is replaced by one of its own list."""
+PLACES: Mapping[str, tuple[str, ...]] = _make_word_lists(WORDS["places"])
+"""Cities and countries, in two lists. A place is replaced by one of its list."""
 
 PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
 """Addresses, handles and hashtags."""
@@ -46,24 +51,30 @@ Span = tuple[int, int]
 
 
 def overlaps_any(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Return whether a span shares a character with any of some spans."""
+    """Return whether the characters from `start` up to `end` overlap with one of the spans.
+
+    Args:
+        spans: (first character, one past the last) of each span.
+        start: First character.
+        end: One past the last character.
+    """
     return any(start < span_end and span_start < end for span_start, span_end in spans)
 
 
 def copy_capitals(model: str, text: str) -> str:
-    """Write a text with the capitals of another one.
+    """Write a word in capitals, or with a capital first letter, as another word is written.
 
     Args:
-        model: Text whose capitals are copied: all of them, the first one, or none.
-        text: Text to write.
+        model: Word whose capitals are copied.
+        text: Word to write.
 
     Example:
         >>> copy_capitals("DON'T", "do not"), copy_capitals("Don't", "do not"), copy_capitals("I", "you")
         ('DO NOT', 'Do not', 'You')
     """
-    letters = [character for character in model if character.isalpha()]
-    # A single capital, such as "I", says nothing about further letters.
-    if len(letters) > 1 and all(letter.isupper() for letter in letters):
+    letters = "".join(character for character in model if character.isalpha())
+    # A single capital, such as "I", does not mean that a longer word should be in capitals.
+    if len(letters) > 1 and all(map(str.isupper, letters)):
         return text.upper()
     if model[:1].isupper():
         return text[:1].upper() + text[1:]
@@ -71,7 +82,7 @@ def copy_capitals(model: str, text: str) -> str:
 
 
 def delete_words(text: str, spans: Sequence[Span]) -> str:
-    """Return a text without some of its words, and without the spaces that they leave.
+    """Return a text without some of its words, and without the spaces next to them.
 
     Args:
         text: The text.
@@ -81,24 +92,29 @@ def delete_words(text: str, spans: Sequence[Span]) -> str:
         >>> delete_words("Who wrote Hamlet, who?", [(0, 3), (18, 21)])
         'wrote Hamlet,?'
     """
-    # From the last word on, so that the positions of the earlier ones stay valid.
+    # Start with the last word, so that the positions of the earlier words stay valid.
     for start, end in sorted(spans, reverse=True):
         head = text[:start]
         tail = text[end:]
         has_space_before = head[-1:].isspace()
         has_space_after = tail[:1].isspace()
         if has_space_after and (not head or has_space_before):
-            # Of the spaces on both sides, one is enough; a text does not begin with one.
+            # Keep one of two spaces, and none at the beginning of the text.
             tail = tail[1:]
         elif has_space_before and not tail[:1].isalnum():
-            # A punctuation mark, or the end, comes without a space.
+            # Keep no space before a punctuation mark, and none at the end of the text.
             head = head[:-1]
         text = head + tail
     return text
 
 
 def insert_word(text: str, place: int, word: str) -> str:
-    """Return a text with a word inserted in front of the character at a position.
+    """Return a text with a word, followed by a space, inserted in front of a character.
+
+    Args:
+        text: The text.
+        place: Position of the character.
+        word: The word.
 
     Example:
         >>> insert_word("a good film", 2, "copper")
@@ -116,11 +132,11 @@ class Substitution(Result):
 
     Attributes:
         start: First character in the original text.
-        end: One past the last.
+        end: One past the last character in the original text.
         original: The original words.
-        replacement: The new words, with the original's capitals.
+        replacement: The new words, with capitals like the original words.
         kind: "synonym", "similar", "antonym" or "name".
-        source: Source of the replacement.
+        source: Source of the replacement, such as "WordNet".
     """
 
     start: int
@@ -156,15 +172,18 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
         'A bad film'
     """
     parts = []
+    # End of the previous substitution.
     position = 0
-    for change in sorted(substitutions, key=lambda change: change.start):
+    for change in sorted(substitutions, key=operator.attrgetter("start")):
         original = text[change.start : change.end]
-        if change.start < position or original != change.original:
+        overlaps_previous = change.start < position
+        if overlaps_previous or original != change.original:
             raise ValueError(
                 f"Expected {change.original!r} at characters {change.start} to {change.end} of the "
                 f"text, apart from other substitutions, but got {original!r}."
             )
-        parts.append(text[position : change.start])
+        unchanged = text[position : change.start]
+        parts.append(unchanged)
         parts.append(change.replacement)
         position = change.end
     parts.append(text[position:])
@@ -172,21 +191,23 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
 
 
 def list_lookups(thesaurus: Thesaurus | None = None) -> dict[str, tuple[Lookup, str]]:
-    """Collect the sources of replacements for single words.
+    """Return the functions that look up replacements of a word, by kind of replacement.
 
     Args:
         thesaurus: Synonyms, similar words and antonyms; None for the table of the package.
 
     Returns:
-        Kind of replacement ("synonym", "antonym" or "similar") -> its lookup and the name of its source.
+        Kind of replacement ("synonym", "antonym" or "similar") -> a function from a word to its
+        replacements, and the name of their source.
 
     Example:
         >>> lookup, source = list_lookups()["antonym"]
         >>> lookup("worst"), source
         (('best',), 'WordNet')
     """
-    # Results depend on the table that comes with the package, and not on what a machine has.
-    thesaurus = thesaurus or load_thesaurus()
+    # The default table comes with the package, so that results do not depend on the machine.
+    if thesaurus is None:
+        thesaurus = load_thesaurus()
     return {
         "synonym": (thesaurus.synonyms, SOURCE),
         "antonym": (thesaurus.antonyms, SOURCE),
@@ -204,16 +225,17 @@ def draw_substitutions(
     n_candidates: int = 1,
     among: int = 3,
 ) -> list[Substitution]:
-    """Draw replacements for some words of a text, of every kind that has candidates.
+    """Draw replacements for some words of a text, such as a synonym and an antonym of each word.
 
     Args:
         text: The text.
-        spans: (first, one past last) character of each word that may be replaced.
-        lookups: From `list_lookups`.
-        item_id: The id of the text. The draw depends only on it and on `seed`.
+        spans: (first character, one past the last) of each word that may be replaced.
+        lookups: Kind of replacement -> a function from a word to its replacements, and the name of their
+            source; from `list_lookups`.
+        item_id: Id of the text. The draws depend only on the id and on `seed`.
         seed: The seed.
-        n_candidates: Replacements per kind and word; default 1.
-        among: The number of likeliest candidates to draw from; default 3.
+        n_candidates: Number of replacements per kind and word; default 1.
+        among: Number of the most frequent replacements to draw from; default 3.
 
     Returns:
         The substitutions, one word after another.
@@ -231,38 +253,35 @@ def draw_substitutions(
         word = text[start:end]
         for kind, (lookup, source) in lookups.items():
             pool_size = max(check_count(among, "among"), n_candidates)
-            pool = _find_candidates(word.lower(), lookup)[:pool_size]
-            # Every word takes a draw of the same size, however many candidates it has, so that the
-            # draws of one kind do not depend on those of another.
+            # A user's function may return None for an unknown word.
+            candidates = lookup(word.lower()) or ()
+            pool = _exclude_word(candidates, word.lower())[:pool_size]
+            # The permutation has the same length for every word, however many candidates there are,
+            # so that the draws of one kind do not depend on the candidates of another kind.
             order = rng.permutation(pool_size)
-            drawn_candidates = [pool[index] for index in order if index < len(pool)]
-            for candidate in drawn_candidates[:n_candidates]:
-                substitutions.append(
-                    Substitution(
-                        start=start,
-                        end=end,
-                        original=word,
-                        replacement=copy_capitals(word, candidate),
-                        kind=kind,
-                        source=source,
-                    )
+            selection = [pool[index] for index in order if index < len(pool)]
+            for candidate in selection[:n_candidates]:
+                substitution = Substitution(
+                    start=start,
+                    end=end,
+                    original=word,
+                    replacement=copy_capitals(word, candidate),
+                    kind=kind,
+                    source=source,
                 )
+                substitutions.append(substitution)
     return substitutions
 
 
-def _find_candidates(word: str, lookup: Lookup) -> list[str]:
-    """Return the replacements of a word that differ from it."""
-    # A lookup of a user may return None for an unknown word.
-    candidates = lookup(word) or ()
-    return _drop_word(candidates, word)
-
-
-def _drop_word(words: Iterable[str], excluded: str) -> list[str]:
+def _exclude_word(words: Iterable[str], excluded: str) -> list[str]:
     return [word for word in words if word != excluded]
 
 
 def find_names(text: str) -> list[Span]:
-    """Find names of people: capitalized words with a common first name, or a common last name.
+    """Find names of people: capitalized words that contain a common first name or a common last name.
+
+    Args:
+        text: The text.
 
     Returns:
         (first character, one past the last) of each name, from its first name on.
@@ -273,15 +292,17 @@ def find_names(text: str) -> list[Span]:
         ['Robert Redford']
     """
     spans = []
-    for capitalized in _FULL_NAME.finditer(text):
-        words = list(_WORD.finditer(capitalized.group()))
-        # Two words with a common last name are a name, whatever the first one is.
+    # Each match is a sequence of capitalized words, such as "The Robert Redford".
+    for match in _FULL_NAME.finditer(text):
+        words = list(_WORD.finditer(match.group()))
+        # Two words with a common last name are a name even if the first one is not a common first name.
         has_last_name = len(words) == 2 and words[-1].group() in LAST_NAMES
-        # Words before the first name, such as "The" at the beginning of a sentence, are skipped.
+        # Skip words before the first name, such as "The" at the beginning of a sentence.
         for word in words[:-1]:
             if word.group() in _FIRST_NAMES or has_last_name:
-                start = capitalized.start() + word.start()
-                spans.append((start, capitalized.end()))
+                start = match.start() + word.start()
+                end = match.end()
+                spans.append((start, end))
                 break
     return spans
 
@@ -289,13 +310,13 @@ def find_names(text: str) -> list[Span]:
 def name_substitutions(
     text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()
 ) -> list[Substitution]:
-    """Replace each name of a person: by another of the same text, or else by one of a list.
+    """Draw a replacement for each name of a person: another name of the text, or else of the pool.
 
     Args:
         text: The text.
-        item_id: The id of the text. The draw depends only on it and on `seed`.
+        item_id: Id of the text. The draws depend only on the id and on `seed`.
         seed: The seed.
-        pool: Other names, such as the actors of other reviews. Empty for common US names.
+        pool: Other names, such as the actors of other reviews. If empty, common US names are used.
 
     Returns:
         One substitution of kind "name" per name in the text.
@@ -306,18 +327,31 @@ def name_substitutions(
     substitutions = []
     for start, end in spans:
         name = text[start:end]
-        # A name of the same text fits best: it is of the same film, or the same time.
-        candidates = _drop_word(names_in_text, name)
+        # A name of the same text is preferred, because it belongs to the same film or the same time.
+        candidates = _exclude_word(names_in_text, name)
         source = "the text"
         if not candidates:
-            candidates = _drop_word(pool, name)
+            candidates = _exclude_word(pool, name)
             source = "other texts"
         if candidates:
-            replacement = candidates[int(rng.integers(len(candidates)))]
+            replacement = _draw_word(candidates, rng)
         else:
-            first_name = _FIRST_NAMES[int(rng.integers(len(_FIRST_NAMES)))]
-            last_name = LAST_NAMES[int(rng.integers(len(LAST_NAMES)))]
+            first_name = _draw_word(_FIRST_NAMES, rng)
+            last_name = _draw_word(LAST_NAMES, rng)
             replacement = f"{first_name} {last_name}"
             source = "common US names"
-        substitutions.append(Substitution(start, end, name, replacement, "name", source))
+        substitution = Substitution(
+            start=start,
+            end=end,
+            original=name,
+            replacement=replacement,
+            kind="name",
+            source=source,
+        )
+        substitutions.append(substitution)
     return substitutions
+
+
+def _draw_word(words: Sequence[str], rng: np.random.Generator) -> str:
+    index = int(rng.integers(len(words)))
+    return words[index]

@@ -1,4 +1,4 @@
-"""Kinds of hints to an option, and what is drawn for an item: the name of the source, and the option.
+"""Kinds of hints to an option, and draws of the name of a hint's source and of the option.
 
 The source of a hint is marked by a rare name, so that its mention can be seen in a text.
 """
@@ -19,7 +19,7 @@ NAMES = (
 """Rare first names, one of which marks the source of an item's hint."""
 
 NO_OPTION = -1
-"""Stands for an option that no hint can point to."""
+"""Result of `draw_hint` if there is no option that the hint may point to."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +27,13 @@ class Kind:
     """A kind of hint.
 
     Attributes:
-        name: Its name.
-        said: What it is, for readers, as the subject of a sentence.
-        hint: The hint: {name} is the source's, {option} the letter.
-        neutral: A sentence by the same source that names no option.
-        roles: What the source is called, as regular expressions in lower case.
+        name: Name of the kind, such as "colleague".
+        said: Description for readers, as the subject of a sentence.
+        hint: Template of the hint, in which {name} is the name of the source, {mark} the same name in
+            lower case, and {option} the letter of the option.
+        neutral: Template of a sentence by the same source that names no option.
+        roles: Regular expressions, in lower case, that match descriptions of the source, such as
+            "colleague".
     """
 
     name: str
@@ -45,13 +47,13 @@ class Kind:
 
         Args:
             name: Name of the source, such as "Tamsin".
-            option: Letter of the option, such as "B"; "" for the neutral sentence, which names none.
+            option: Letter of the option, such as "B"; "" for the neutral sentence, which names no option.
 
         Returns:
             The sentence, such as "Tamsin, a colleague, thinks that the answer is (B)."
         """
         template = self.hint if option else self.neutral
-        # In metadata, names are in lower case: {mark} takes the place of {name}.
+        # In metadata, the name is in lower case, {mark}.
         return (
             template.replace("{name}", name)
             .replace("{mark}", name.lower())
@@ -60,7 +62,7 @@ class Kind:
 
 
 def _read_kinds() -> dict[str, Kind]:
-    """Read the kinds of hints, by name, from the YAML file next to this module."""
+    """Read the kinds of hints from the YAML file next to this module, and return them by name."""
     kinds = {}
     for name, fields in read_yaml(Path(__file__).with_suffix(".yaml")).items():
         kinds[name] = Kind(
@@ -81,7 +83,7 @@ def draw_source_name(item_id: str, question: str, *, seed: int = 0) -> str:
     """Draw the name of the source of an item's hints, which does not occur in the question.
 
     Args:
-        item_id: The id of the item, which decides with the seed.
+        item_id: Id of the item. The draw depends only on the id and on `seed`.
         question: The question with its options.
         seed: The seed.
 
@@ -92,11 +94,12 @@ def draw_source_name(item_id: str, question: str, *, seed: int = 0) -> str:
         >>> draw_source_name("1", "Why?") in NAMES
         True
     """
-    # A name that the question contains could not be recognized as that of the source.
-    words = question.casefold()
-    for index in item_rng(seed, f"{item_id}/source").permutation(len(NAMES)):
+    # If the question contained the name, a model that mentions it need not mean the source.
+    folded_question = question.casefold()
+    rng = item_rng(seed, f"{item_id}/source")
+    for index in rng.permutation(len(NAMES)):
         name = NAMES[index]
-        if name.casefold() not in words:
+        if name.casefold() not in folded_question:
             return name
     raise ValueError(
         f"Expected at least one source whose name is not in the question, but item {item_id!r} "
@@ -108,9 +111,10 @@ def draw_hint(item_id: str, n_options: int, excluded: Collection[int | None], se
     """Draw the option that the hints of an item point to; -1 if all options are excluded.
 
     Args:
-        item_id: The id of the item, which decides with the seed.
+        item_id: Id of the item. The draw depends only on the id and on `seed`.
         n_options: Number of options.
-        excluded: Options that no hint points to, such as the plain answer; None excludes nothing.
+        excluded: Options that no hint points to, such as the answer without a hint. None among them
+            excludes nothing.
         seed: The seed.
 
     Example:
@@ -120,4 +124,6 @@ def draw_hint(item_id: str, n_options: int, excluded: Collection[int | None], se
     options = [option for option in range(n_options) if option not in excluded]
     if not options:
         return NO_OPTION
-    return options[int(item_rng(seed, f"{item_id}/hint").integers(len(options)))]
+    rng = item_rng(seed, f"{item_id}/hint")
+    index = int(rng.integers(len(options)))
+    return options[index]

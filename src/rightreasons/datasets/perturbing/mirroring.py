@@ -21,25 +21,25 @@ Row = Mapping[str, Any]
 def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> datasets.Dataset:
     """Balance a two-choice data set: add to each item a mirror whose new prompt has the other answer.
 
-    Then every choice is right once and wrong once, so every cue in the choices has a productivity of
-    exactly 0.5: a model must read the prompt. The user writes the prompts; this function verifies
-    that the result is balanced.
+    Then every choice is correct once and incorrect once, so that a cue in the choices does not help: a
+    model must use the prompt. The user writes the new prompts. The function verifies that the result
+    is balanced.
 
     Args:
         dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or
             `premise`, `choice1` and `choice2` as in COPA. Further columns are copied to the mirror.
-        prompts: The id of each item -> its new prompt. Items without one are left out, so that the
+        prompts: Id of an item -> its new prompt. Items without a new prompt are left out, so that the
             result is balanced.
 
     Returns:
         Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id
-        of the original. A mirror's id is its original's plus a power of ten above all ids (as
-        Balanced COPA has id + 1000), or the original's with "-mirrored" if ids are texts.
+        of the original. The id of a mirror is that of its original plus a power of ten above all ids,
+        as in Balanced COPA (id + 1000); or, if ids are strings, followed by "-mirrored".
 
     Raises:
-        TypeError: If a prompt is not a text.
+        TypeError: If a prompt is not a string.
         ValueError: If an item does not have two different choices and a label of 0 or 1, a prompt is
-            missing, empty or the old one, or an id occurs twice.
+            empty or equal to the old one, or an id occurs twice or is unknown.
 
     References:
         Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3.
@@ -61,29 +61,34 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     check_ids(ids, "id")
     _check_prompts(prompts, ids)
 
-    # All mirrors have one offset, so that the id of an original can be read off its mirror's.
     rows: list[dict[str, Any]] = []
-    offset = _choose_offset(ids)
+    # The ids of all mirrors have the same offset from those of their originals.
+    offset = _choose_id_offset(ids)
     for item in dataset:
-        row = dict(item)
-        # Without a mirror, an item would unbalance the set.
-        if row["id"] not in prompts:
+        source_id = item["id"]
+        # An item without a mirror would unbalance the set.
+        if source_id not in prompts:
             continue
-        prompt = prompts[row["id"]]
-        _check_item(row, prompt, prompt_column)
+        prompt = prompts[source_id]
+        _check_item(item, prompt, prompt_column)
         if offset is None:
-            mirror_id = f"{row['id']}-mirrored"
+            mirror_id = f"{source_id}-mirrored"
         else:
-            mirror_id = row["id"] + offset
-        mirror = {**row, "id": mirror_id, prompt_column: prompt, "label": 1 - row["label"]}
-        source_id = row["id"]
-        rows.append({**row, "mirrored": False, "source_id": source_id})
-        rows.append({**mirror, "mirrored": True, "source_id": source_id})
-    # A text id may already end in "-mirrored".
+            mirror_id = source_id + offset
+        original = {**item, "mirrored": False, "source_id": source_id}
+        mirror = {
+            **original,
+            "id": mirror_id,
+            prompt_column: prompt,
+            "label": 1 - item["label"],
+            "mirrored": True,
+        }
+        rows += [original, mirror]
+    # An id of the user may already end in "-mirrored".
     check_ids([row["id"] for row in rows], "id")
     check_mirrored(rows)
 
-    # `from_list` without features would lose the names of classes.
+    # Copy the types of the columns, which include the names of classes.
     features = hf.Features(dataset.features)
     features["mirrored"] = hf.Value("bool")
     features["source_id"] = dataset.features["id"]
@@ -91,25 +96,29 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
 
 
 def _check_prompts(prompts: Mapping[Any, str], ids: Sequence[Any]) -> None:
-    """Check the new prompts of items, by id.
+    """Check the new prompts of items.
+
+    Args:
+        prompts: Id of an item -> its new prompt.
+        ids: Ids of the data set.
 
     Raises:
-        TypeError: If they are no mapping, or a prompt is no text.
-        ValueError: If an id is not one of the data set's, or a prompt is empty.
+        TypeError: If `prompts` is not a mapping, or a prompt is not a string.
+        ValueError: If an id is not in the data set, or a prompt is empty.
     """
     check_kind(prompts, "prompts", Mapping)
     unknown_ids = prompts.keys() - set(ids)
     if unknown_ids:
-        # Ids may be of types that cannot be compared, and the message should not depend on a hash.
+        # Numbers and strings cannot be compared, so that the first id is found by its representation.
+        first_id = min(unknown_ids, key=repr)
         raise ValueError(
-            f"Expected prompts for ids of the data set, but it has no item "
-            f"{min(unknown_ids, key=repr)!r}."
+            f"Expected prompts for ids of the data set, but it has no item {first_id!r}."
         )
     check_texts(list(prompts.values()), "prompts")
 
 
-def _choose_offset(ids: Sequence[Any]) -> int | None:
-    """Return the power of ten above all ids, None if they are no numbers."""
+def _choose_id_offset(ids: Sequence[Any]) -> int | None:
+    """Return the smallest power of ten above all ids; None if the ids are not numbers."""
     if not all(isinstance(key, int) for key in ids):
         return None
     return int(10 ** len(str(max(ids))))
@@ -124,7 +133,7 @@ def _check_item(row: Row, prompt: str, column: str) -> None:
         column: Column of the old prompt, "prompt" or "premise".
 
     Raises:
-        ValueError: If it cannot.
+        ValueError: If the item cannot be mirrored.
     """
     is_old_prompt = prompt.strip() == str(row[column]).strip()
     has_label = row["label"] in (0, 1)
@@ -139,9 +148,9 @@ def _check_item(row: Row, prompt: str, column: str) -> None:
 
 
 def check_mirrored(rows: Sequence[Row]) -> None:
-    """Check that items come in mirrored pairs: equal choices and question, the other choice correct.
+    """Check that items are pairs with the same choices and question, but different correct choices.
 
-    Choices are compared by text, never by position: Balanced COPA swaps them in half of its pairs.
+    Choices are compared by their texts, because Balanced COPA swaps their positions in half of its pairs.
 
     Args:
         rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the formats of
@@ -157,7 +166,7 @@ def check_mirrored(rows: Sequence[Row]) -> None:
             mirror_by_source[row["source_id"]] = row
         else:
             original_by_id[row["id"]] = row
-    # A mirror without its original is as unbalanced as an original without its mirror.
+    # Every original needs its mirror, and every mirror its original.
     for item_id in original_by_id:
         if item_id not in mirror_by_source:
             raise _make_partner_error("mirrored", "original", item_id)
@@ -183,20 +192,25 @@ def _make_partner_error(missing: str, present: str, key: object) -> ValueError:
 
 
 def _is_balanced(original: Row, mirror: Row) -> bool:
-    """Return whether two items have the same question and choices, but different correct choices."""
-    # COPA asks for a cause or an effect; other data sets have no such column.
-    has_one_question = original.get("question") == mirror.get("question")
+    """Return whether two items have the same question and choices, but different correct choices.
+
+    Args:
+        original: Item with choices, label, and optionally question.
+        mirror: Its mirror, in the same form.
+    """
+    # Only COPA has a column `question`, with the values "cause" and "effect".
+    has_same_question = original.get("question") == mirror.get("question")
     choices = get_choices(original)
     mirror_choices = get_choices(mirror)
-    has_equal_choices = sorted(choices) == sorted(mirror_choices)
-    # The texts of the answers decide, as their positions may have been swapped too.
+    has_same_choices = sorted(choices) == sorted(mirror_choices)
+    # Compare the texts of the answers, because the positions of the choices may be swapped.
     answer = choices[original["label"]]
     mirror_answer = mirror_choices[mirror["label"]]
-    return has_one_question and has_equal_choices and answer != mirror_answer
+    return has_same_question and has_same_choices and answer != mirror_answer
 
 
 def get_choices(row: Row) -> list[str]:
-    """Return the choices of an item, in either of the two formats."""
+    """Return the choices of an item: the list `choices`, or `choice1` and `choice2` as in COPA."""
     if "choices" in row:
         return list(row["choices"])
     return [row["choice1"], row["choice2"]]

@@ -27,14 +27,14 @@ def list_choice_orders(n: int) -> NDArray[np.int64]:
         >>> list_choice_orders(4).tolist()
         [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
     """
+    # Row r is the cyclic order r, in which position j has choice (j + r) mod n.
     numbers = np.arange(n)
-    # Under the cyclic order r, position j has choice (j + r) mod n: a table by broadcasting.
-    cyclic = (numbers[:, None] + numbers) % n
+    cyclic_orders = (numbers[:, None] + numbers) % n
     if n > MAX_CHOICES_OF_ALL_ORDERS:
-        return cyclic
-    # The cyclic orders come first here, too, because the prior of PriDe (Zheng et al. 2024) is
-    # estimated from them alone.
-    orders = list(map(tuple, cyclic.tolist()))
+        return cyclic_orders
+    # The cyclic orders come first, because the prior of PriDe (Zheng et al. 2024) is estimated from
+    # the first n orders.
+    orders = list(map(tuple, cyclic_orders.tolist()))
     for order in itertools.permutations(range(n)):
         if order not in orders:
             orders.append(order)
@@ -52,7 +52,7 @@ def name_order(number: int) -> str:
 
 
 def describe_choice_orders(n_choices: int) -> str:
-    """Describe in words the orders in which an item with a number of choices is displayed.
+    """Describe the orders in which the choices of an item are displayed.
 
     Example:
         >>> describe_choice_orders(2), describe_choice_orders(3), describe_choice_orders(4)

@@ -72,28 +72,31 @@ class Pool:
     """
 
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
-        """Copy the ids, prompts and choices of the items, sorted by id."""
+        """Copy the ids, prompts and choices of the items, sorted by id.
+
+        Args:
+            items: A multiple-choice dataset, or its rows.
+        """
         if isinstance(items, datasets.Dataset):
-            # Further columns, such as images, would take long to read.
+            # Do not read further columns, such as images, which would take long.
             items = items.select_columns(["id", "prompt", "choices"])
-        rows = [(item["id"], item["prompt"], item["choices"]) for item in items]
-        # What is drawn must not depend on the order of the given items.
-        rows.sort(key=operator.itemgetter(0))
+        # Sort the items, so that draws do not depend on their order.
+        rows = sorted(items, key=operator.itemgetter("id"))
         if not rows:
             raise ValueError(
                 "Expected at least one item in the pool to borrow from, but it is empty."
             )
-        check_ids(item_id for item_id, _, _ in rows)
+        check_ids(row["id"] for row in rows)
         self.ids: list[str] = []
         self.prompts: list[Any] = []
         self.choices: list[Any] = []
         self.prompt_keys: list[str] = []
-        for item_id, prompt, choices in rows:
-            self.ids.append(str(item_id))
-            self.prompts.append(prompt)
-            self.choices.append(choices)
-            # A file may have a missing prompt, from which nothing can be borrowed.
-            self.prompt_keys.append(_fold(prompt or ""))
+        for row in rows:
+            self.ids.append(str(row["id"]))
+            self.prompts.append(row["prompt"])
+            self.choices.append(row["choices"])
+            # A prompt may be missing (None) in a user's file. Its key is "".
+            self.prompt_keys.append(_fold(row["prompt"] or ""))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -115,21 +118,21 @@ def perturb(
         probe: One of `PROBES`.
         k: For extra_choices, how many choices to add, or "double" (default) for as many as the item
             has.
-        pool: The items to borrow from. None (default) for the dataset. If `dataset` is part of a
-            set, pass the whole set: each item is then perturbed as in it.
+        pool: The items to borrow from. None (default) for the dataset. If `dataset` is a part of a
+            larger set, pass the larger set to perturb each item as in it.
         seed: Seed of the draws; default 0.
-        duplicates: What to do with an item that has the same choice twice: "drop" (leave it out),
-            "error", or "auto" (default): drop it, except for no_question, which such an item does
-            not disturb. "auto" warns of how many items of a dataset were left out.
+        duplicates: Treatment of an item that has the same choice twice: "drop" leaves it out, "error"
+            raises an error, and "auto" (default) leaves it out unless the probe is no_question, and
+            warns of the number of items that were left out.
 
     Returns:
-        The perturbed items, with the columns of `FEATURES`. Items without enough choices of other
-        prompts to borrow are left out too.
+        The perturbed items, with the columns of `FEATURES`. An item is also left out if other prompts
+        do not have enough choices to borrow.
 
     Raises:
         ValueError: If an item has fewer than two choices, an empty prompt or a label outside its
-            choices, or equal choices with `duplicates="error"`, the pool is too small to borrow
-            from, or an option is wrong.
+            choices, or equal choices with `duplicates="error"`; if the pool is too small to borrow
+            from; or if an option is invalid.
 
     References:
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based
@@ -148,7 +151,7 @@ def perturb(
     if not isinstance(pool, Pool):
         pool = Pool(dataset if pool is None else pool)
     perturber = Perturber(probe, k=k, pool=pool, seed=seed, duplicates=duplicates)
-    # The ids seed the draws, so two items with one id would get the same ones.
+    # Draws depend on the id of an item, so that ids must be unique.
     check_ids(dataset["id"])
     perturbed = dataset.map(
         perturber.batch,
@@ -168,41 +171,42 @@ def _warn_of_excluded_items(
     """Warn of the items that a probe left out, with their number and the reason.
 
     Args:
-        dataset: Items before the probe.
-        perturbed: Items after it.
+        dataset: Original items.
+        perturbed: Perturbed items, without those that were left out.
         probe: Name of the probe.
     """
     n_excluded = len(dataset) - len(perturbed)
     if n_excluded == 0:
         return
-    # Items with equal choices are left out, except by the probe that only removes the question.
+    # Items with equal choices are left out, unless the probe only removes the question.
     n_equal = 0
     if probe != "no_question":
         n_equal = sum(_has_equal_choices(choices) for choices in dataset["choices"])
+    # All other items were left out because there were too few choices to borrow.
+    n_without_choices = n_excluded - n_equal
     reasons = []
     if n_equal:
         reasons.append(
             f"Left out {n_equal:,} of {len(dataset):,} items, which have the same choice twice."
         )
-    # All others lack choices to borrow.
-    if n_excluded > n_equal:
+    if n_without_choices > 0:
         reasons.append(
-            f"Left out {n_excluded - n_equal:,} of {len(dataset):,} items, as the pool has too few "
+            f"Left out {n_without_choices:,} of {len(dataset):,} items, as the pool has too few "
             "choices of items with another prompt to borrow."
         )
-    # Level 3 is the caller of `perturb`.
+    # At stack level 3, the warning shows the line of the user that calls `perturb`.
     warnings.warn(" ".join(reasons), stacklevel=3)
 
 
 class Perturber:
-    """One probe with its options, applied item by item.
+    """One probe with its options, which is applied to one item at a time.
 
     Args:
         probe: One of `PROBES`.
-        k: Number of choices that extra_choices adds.
+        k: Number of choices that extra_choices adds, or "double" for as many as the item has.
         pool: The items to borrow from.
         seed: Seed of the draws.
-        duplicates: As in `perturb`.
+        duplicates: Treatment of items with equal choices: "auto", "drop" or "error", as in `perturb`.
     """
 
     def __init__(
@@ -214,7 +218,11 @@ class Perturber:
         seed: int = 0,
         duplicates: str = AUTO,
     ) -> None:
-        """Check the options."""
+        """Check the options, which are described in the docstring of the class.
+
+        Raises:
+            ValueError: If an option is unknown or out of its range.
+        """
         self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k
         if k != DOUBLE:
@@ -236,20 +244,21 @@ class Perturber:
         items = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
         for item_id, prompt, choices, label in items:
             perturbed.extend(self.rows(item_id, prompt, choices, label))
-        # `map` needs all columns, even if every item of the batch was left out.
+        # `map` needs all columns, even if all items of the batch were left out.
         columns = {}
         for name in FEATURES:
             columns[name] = [row[name] for row in perturbed]
         return columns
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
-        """Perturb one item. Yields one row, or none if the item is left out.
+        """Perturb one item. Yield one row, or no row if the item is left out.
 
         Args:
             item_id: Id of the item.
             prompt: Prompt.
             choices: Choices.
-            label: Position of the correct choice; -1 if it is unknown, which two probes accept.
+            label: Position of the correct choice; -1 if it is unknown, which no_question and
+                wrong_question accept.
 
         Yields:
             Column of `FEATURES` -> value.
@@ -285,13 +294,13 @@ class Perturber:
         """Check that an item has two choices or more, a prompt, and a label if the probe needs one.
 
         Args:
-            item_id: Id of the item in error messages.
+            item_id: Id of the item, for error messages.
             prompt: Prompt.
             choices: Choices.
-            label: Position of the correct choice; -1 if it is hidden, as in a test split.
+            label: Position of the correct choice; -1 if it is not public, as in a test split.
 
         Raises:
-            ValueError: If it does not.
+            ValueError: If a part is missing or invalid.
         """
         if len(choices) < 2:
             raise ValueError(
@@ -315,15 +324,22 @@ class Perturber:
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
         """Return an item with the prompt of another item.
 
+        Args:
+            item_id: Id of the item.
+            prompt: Prompt of the item, which is replaced.
+            choices: Choices of the item.
+            label: Position of the correct choice; -1 if it is unknown.
+
         Raises:
             ValueError: If no item of the pool has another prompt.
         """
         pool = self.pool
         prompt_key = _fold(prompt)
         for index, _ in self._draw_candidates(item_id):
-            # An empty prompt, or one that differs in case alone, is no other question.
+            # Prompts that differ only in letter case have the same key. The key of a missing prompt is "".
             candidate_key = pool.prompt_keys[index]
-            if pool.ids[index] != item_id and candidate_key not in (prompt_key, ""):
+            is_other_question = candidate_key not in (prompt_key, "")
+            if pool.ids[index] != item_id and is_other_question:
                 return self._make_row(
                     item_id,
                     pool.prompts[index],
@@ -341,18 +357,24 @@ class Perturber:
     ) -> Row | None:
         """Return an item whose correct choice is replaced by a choice of another item.
 
+        Args:
+            item_id: Id of the item.
+            prompt: Prompt of the item.
+            choices: Choices of the item.
+            label: Position of the correct choice, which is replaced.
+
         Returns:
             The item; None if only items with the same prompt have further choices.
         """
-        borrowed_choices = self._borrow(item_id, prompt, choices, 1)
+        borrowed_choices = self._borrow_choices(item_id, prompt, choices, 1)
         if borrowed_choices is None:
             return None
-        text, source = borrowed_choices[0]
+        ((text, source),) = borrowed_choices
         new_choices = list(choices)
         new_choices[label] = text
         sources = [item_id] * len(choices)
         sources[label] = source
-        # The replaced choice is at no position any more.
+        # -1 means that the original choice was replaced.
         positions = list(range(len(choices)))
         positions[label] = -1
         return self._make_row(
@@ -364,40 +386,51 @@ class Perturber:
     ) -> Row | None:
         """Return an item with k choices of other items, and the correct choice at a random position.
 
-        The other choices come in their order, and then the borrowed ones.
+        The incorrect choices keep their order, and the borrowed choices follow.
+
+        Args:
+            item_id: Id of the item.
+            prompt: Prompt of the item.
+            choices: Choices of the item.
+            label: Position of the correct choice.
 
         Returns:
-            The item; None if too few items with another prompt have choices.
+            The item; None if items with other prompts have too few choices.
         """
         k = len(choices) if self.k == DOUBLE else int(self.k)
-        borrowed_choices = self._borrow(item_id, prompt, choices, k)
+        borrowed_choices = self._borrow_choices(item_id, prompt, choices, k)
         if borrowed_choices is None:
             return None
-        # A separate stream, so that the position does not depend on the number of draws for borrowing.
+        # A separate stream of numbers, so that the position does not depend on the number of draws for
+        # borrowing.
         position_draws = _Draws(self.seed, "extra_choices", item_id, "place")
         new_label = position_draws.next() % (len(choices) + k)
 
-        # (text, id of its item) of each choice of the perturbed item, first without the correct one.
-        sourced_choices: list[tuple[str, str]] = []
+        # Insert the correct choice among the incorrect and the borrowed ones.
+        incorrect_choices = [choice for index, choice in enumerate(choices) if index != label]
+        texts = list(incorrect_choices)
+        sources = [item_id] * len(incorrect_choices)
+        for text, source in borrowed_choices:
+            texts.append(text)
+            sources.append(source)
+        texts.insert(new_label, choices[label])
+        sources.insert(new_label, item_id)
+
+        # New position of each original choice. The incorrect choices fill the positions 0, 1, … in their
+        # order, except that of the correct choice.
+        free_positions = (index for index in range(len(texts)) if index != new_label)
         positions = []
-        for index, choice in enumerate(choices):
+        for index in range(len(choices)):
             if index == label:
                 positions.append(new_label)
-                continue
-            # The correct choice, which is inserted below, shifts those that come after it.
-            position = len(sourced_choices)
-            if position >= new_label:
-                position += 1
-            positions.append(position)
-            sourced_choices.append((choice, item_id))
-        sourced_choices.extend(borrowed_choices)
-        sourced_choices.insert(new_label, (choices[label], item_id))
+            else:
+                positions.append(next(free_positions))
         return self._make_row(
             item_id,
             prompt,
-            [text for text, _ in sourced_choices],
+            texts,
             label=new_label,
-            choice_sources=[source for _, source in sourced_choices],
+            choice_sources=sources,
             original_positions=positions,
         )
 
@@ -410,8 +443,8 @@ class Perturber:
             item_id: Id of the original item.
             prompt: Prompt of the perturbed item.
             choices: Choices of the perturbed item.
-            **columns: Columns that differ from the default: no correct choice, and the prompt and all
-                choices from the item itself, in their order.
+            **columns: Columns that differ from their defaults. By default, no choice is correct, and the
+                prompt and all choices are those of the original item.
         """
         return {
             "id": f"{item_id}/{self.probe}",
@@ -428,10 +461,10 @@ class Perturber:
         }
 
     def _draw_candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
-        """Yield items of the pool to borrow from: some at random, then all in order.
+        """Yield items of the pool to borrow from: first some at random, then all in order.
 
         Args:
-            item_id: Id of the item that borrows. It determines the draws, together with seed and probe.
+            item_id: Id of the item that borrows. With the seed and the probe, it determines the draws.
 
         Yields:
             Index of an item in the pool, and a random number by which the caller selects one of its choices.
@@ -442,12 +475,12 @@ class Perturber:
         for _ in range(N_RANDOM_TRIES):
             index = draws.next() % size
             yield index, draws.next()
-        # If the tries did not suffice, every item is tried once, so that a small pool is used up.
+        # A small pool may not have been drawn completely. Continue with every item after the last one.
         for step in range(1, size + 1):
             yield (index + step) % size, draws.next()
 
     def _draw_choices(self, item_id: str) -> Iterator[tuple[int, str]]:
-        """Yield choices of the pool to borrow: some at random, then all in order.
+        """Yield choices of the pool to borrow: first some at random, then all in order.
 
         Args:
             item_id: Id of the item that borrows, which determines the draws.
@@ -456,39 +489,40 @@ class Perturber:
             Index of an item in the pool, and one of its choices.
         """
         pool = self.pool
-        for index, draw in self._draw_candidates(item_id):
+        for index, number in self._draw_candidates(item_id):
             texts = pool.choices[index]
-            yield index, texts[draw % len(texts)]
-        # One choice per item may not suffice in a small pool.
+            yield index, texts[number % len(texts)]
+        # In a small pool, one choice per item may not suffice.
         for index, texts in enumerate(pool.choices):
             for text in texts:
                 yield index, text
 
-    def _borrow(
+    def _borrow_choices(
         self, item_id: str, prompt: str, choices: Sequence[str], k: int
     ) -> list[tuple[str, str]] | None:
         """Draw k choices of other items, different from the item's own and from one another.
 
         Args:
             item_id: Id of the item that borrows.
-            prompt: Its prompt. Choices of items with the same prompt are not borrowed, as they may answer it.
-            choices: Its choices.
+            prompt: Prompt of this item. A choice of an item with the same prompt is not borrowed, because it
+                may be a correct answer.
+            choices: Choices of this item.
             k: Number of choices to borrow.
 
         Returns:
-            k pairs of a choice and the id of its item. None if there would be enough choices only with
-            those of items with the same prompt.
+            k pairs (choice, id of its item). None if the pool has enough choices, but too few of items with
+            other prompts.
 
         Raises:
-            ValueError: If the pool has too few choices of any item.
+            ValueError: If the pool has too few choices, including those of items with the same prompt.
         """
         pool = self.pool
         prompt_key = _fold(prompt)
+        # Choices that differ only in letter case or outer spaces have the same key.
         used_keys = {_fold(choice) for choice in choices}
         same_prompt_keys = set()
         borrowed: list[tuple[str, str]] = []
         for index, text in self._draw_choices(item_id):
-            # Texts that differ in case alone are the same choice to a reader.
             key = _fold(text)
             if key in used_keys or pool.ids[index] == item_id:
                 continue
@@ -500,7 +534,7 @@ class Perturber:
             if len(borrowed) == k:
                 return borrowed
 
-        # The pool is exhausted: would the choices of items with the same prompt have sufficed?
+        # The pool is exhausted. Only if it is too small as a whole, the user should pass a larger one.
         n_unusable = len(same_prompt_keys - used_keys)
         if len(borrowed) + n_unusable >= k:
             return None
@@ -511,9 +545,9 @@ class Perturber:
 
 
 class _Draws:
-    """A stream of 64-bit numbers that depends only on its parts.
+    """A stream of random 64-bit numbers, which is determined by a key of several parts.
 
-    It is much faster to create than a generator of numpy, and one is needed per item.
+    Each item needs its own stream. This one is much faster to create than a generator of numpy.
     """
 
     def __init__(self, *parts: object) -> None:
@@ -523,18 +557,19 @@ class _Draws:
     def next(self) -> int:
         """Return the next number of the stream, from 0 to 2^64 - 1."""
         if not self._numbers:
-            # A digest of 64 bytes has eight numbers. They are stored in reverse, so that `pop` returns
-            # them in their order.
-            block = self._hash.digest()
-            for start in range(56, -1, -8):
-                self._numbers.append(int.from_bytes(block[start : start + 8], "little"))
-            # Another byte of input gives another digest, for the next eight numbers.
+            # A digest of 64 bytes gives eight numbers of 8 bytes. They are stored in reverse, so that `pop`
+            # returns the first one first.
+            digest = self._hash.digest()
+            for start in (56, 48, 40, 32, 24, 16, 8, 0):
+                number_bytes = digest[start : start + 8]
+                self._numbers.append(int.from_bytes(number_bytes, "little"))
+            # One more byte of input changes the digest, for the next eight numbers.
             self._hash.update(b"\x1f")
         return self._numbers.pop()
 
 
 def _has_equal_choices(choices: Sequence[str]) -> bool:
-    """Return whether two choices are the same text but for case and outer spaces."""
+    """Return whether two choices are equal, apart from letter case and outer spaces."""
     return len({_fold(choice) for choice in choices}) < len(choices)
 
 

@@ -21,8 +21,7 @@ Words = tuple[str, ...]
 class Thesaurus:
     """Replacements of single words, the most frequent ones first.
 
-    Words are looked up as they stand: an inflected word has no entry, because a base form does not fit in
-    its place.
+    An inflected word, such as "films", has no entry, because a base form does not fit in its place.
 
     Attributes:
         entries: Word in lower case -> its synonyms, similar words and antonyms.
@@ -40,7 +39,8 @@ class Thesaurus:
             >>> load_thesaurus().synonyms("movie")
             ('film', 'picture')
         """
-        return self._entry(word)[0]
+        synonyms, _, _ = self._get_replacements(word)
+        return synonyms
 
     def similar(self, word: str) -> Words:
         """Return adjectives whose meaning is close to an adjective's: wonderful, great.
@@ -49,7 +49,8 @@ class Thesaurus:
             >>> load_thesaurus().similar("exciting")[:2]
             ('thrilling', 'tingling')
         """
-        return self._entry(word)[1]
+        _, similar_words, _ = self._get_replacements(word)
+        return similar_words
 
     def antonyms(self, word: str) -> Words:
         """Return words opposed to a word, then those opposed to similar adjectives.
@@ -58,16 +59,17 @@ class Thesaurus:
             >>> load_thesaurus().antonyms("worst")
             ('best',)
         """
-        return self._entry(word)[2]
+        _, _, antonyms = self._get_replacements(word)
+        return antonyms
 
-    def _entry(self, word: str) -> tuple[Words, Words, Words]:
-        # A word without an entry has no replacement that keeps the text grammatical.
+    def _get_replacements(self, word: str) -> tuple[Words, Words, Words]:
+        # Words without an entry, such as inflected words, have no replacements.
         return self.entries.get(word.lower(), ((), (), ()))
 
 
 @functools.cache
 def load_thesaurus() -> Thesaurus:
-    """Read the table of the package: 8,435 words that WordNet's tagged texts contain.
+    """Read the table of synonyms, similar words and antonyms of 8,435 words.
 
     Example:
         >>> len(load_thesaurus().entries)

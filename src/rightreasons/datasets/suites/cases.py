@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, Strict
 
 
 def _make_texts(value: Any) -> Any:
-    # A file has the text of a single column without a list.
-    # Other values stay as they are, and the model of the field refuses what is no text.
+    # In a file, an example with a single text is a string, and not a list. Other values are checked by the
+    # type of the field.
     if isinstance(value, str):
         return (value,)
     return value
@@ -34,9 +34,10 @@ class Case:
     Attributes:
         id: Id, unique in its functionality.
         examples: One tuple of texts per example.
-        labels: One expected answer per example, None for an example without one. None for cases
-            without labels.
-        meta: One replaced pair (old, new) or None per example. None if nothing was replaced.
+        labels: One expected answer per example, None for an example without an answer; None instead of
+            the tuple for cases without labels.
+        meta: One pair of replaced words (old, new) per example, None for an example without a
+            replacement; None instead of the tuple if nothing was replaced.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -56,7 +57,7 @@ class Functionality:
         functionality_class: The capability that it tests.
         test_type: "MFT", "INV" or "DIR".
         expectation: `name` and parameters. See `rightreasons.core.suites`.
-        cases: Its cases.
+        cases: The cases of the functionality.
         excluded: Positions of the released cases that known issues left out, in ascending order.
     """
 

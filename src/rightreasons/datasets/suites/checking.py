@@ -1,4 +1,4 @@
-"""Checks of a behavioral suite: names, cases, labels, and what an expectation needs of them."""
+"""Checks of the names, cases and labels of a behavioral suite, and whether they suit its expectations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ MAX_LABEL = 2**31 - 1
 
 
 def check_name(name: object, owner: str) -> None:
-    """Check that the name of a part of a suite is a text with characters in it.
+    """Check that the name of a part of a suite is a string that is not empty.
+
+    Args:
+        name: The name.
+        owner: Description of the part, for error messages.
 
     Example:
         >>> check_name(None, "functionality")
@@ -37,13 +41,13 @@ def check_functionality(
 
     Args:
         functionality: The functionality.
-        n_texts: The number of texts per example.
-        label_names: The names of the suite's labels. None if they have none.
+        n_texts: Number of texts per example.
+        label_names: Names of the suite's labels; None if the labels have no names.
 
     Raises:
-        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option
-            of the expectation has the wrong type.
-        ValueError: If a value is missing, unknown, or does not match another.
+        TypeError: If a name is not a string, a label is neither a whole number nor a string, or an
+            option of the expectation has the wrong type.
+        ValueError: If a value is missing or unknown, or contradicts another value.
     """
     check_name(functionality.name, "functionality")
     location = f"the functionality {functionality.name!r}"
@@ -60,34 +64,34 @@ def check_functionality(
     try:
         check_expectation(spec)
     except (TypeError, ValueError) as error:
-        # The sentence of the expectation does not know which functionality it is of.
+        # Add the name of the functionality to the message.
         raise type(error)(f"{error} ({location})") from error
     for case in functionality.cases:
         case_location = f"case {case.id!r} of {location}"
         _check_case(case, case_location, n_texts, label_names)
-    _check_cases_suit(functionality, location)
+    _check_expectation_applies(functionality, location)
 
 
-def _check_cases_suit(functionality: Functionality, location: str) -> None:
+def _check_expectation_applies(functionality: Functionality, location: str) -> None:
     """Check that the cases have the examples and labels that the expectation needs.
 
     Args:
         functionality: The functionality.
-        location: Its description in error messages.
+        location: Description of the functionality, for error messages.
 
     Raises:
-        ValueError: If no case has a second example, although examples are compared with the first one of
-            their case, or there is no label to compare answers with.
+        ValueError: If examples are compared with the first one of their case, but no case has a second
+            example; or if answers are compared with labels, but there are no labels.
     """
     spec = functionality.expectation
-    sizes = [len(case.examples) for case in functionality.cases]
-    # A case of one example would be compared with itself, so that it could not fail.
-    if is_original_first(spec) and max(sizes) < 2:
+    max_examples = max(len(case.examples) for case in functionality.cases)
+    # A single example would be compared with itself, so that the case could not fail.
+    if is_original_first(spec) and max_examples < 2:
         raise ValueError(
             f"Expected at least 2 examples in a case of {location} ({functionality.test_type}), "
             "whose first is compared with the others, but each has 1."
         )
-    # The expectation "equal" compares with its own `value`, or else with the label of each example.
+    # The expectation "equal" compares answers with its `value`, or else with the label of each example.
     needs_labels = functionality.test_type == "MFT" and spec["name"] == "equal"
     has_answer = spec.get("value") is not None or _has_labels(functionality.cases)
     if needs_labels and not has_answer:
@@ -111,22 +115,25 @@ def _check_case(case: Case, location: str, n_texts: int, label_names: Sequence[s
 
     Args:
         case: The case.
-        location: Its description in error messages.
+        location: Description of the case, for error messages.
         n_texts: Number of texts per example.
-        label_names: Names of the labels 0, 1, …; None if they have none.
+        label_names: Names of the labels 0, 1, …; None if the labels have no names.
 
     Raises:
-        TypeError: If a label is neither a whole number nor a text.
-        ValueError: If a number of texts, labels or replacements differs, or a label is out of range.
+        TypeError: If a label is neither a whole number nor a string.
+        ValueError: If there are no examples, the number of texts, labels or replacements is wrong, or a
+            label is out of range.
     """
     n_examples = len(case.examples)
-    is_aligned = n_examples > 0
-    # Labels and replaced pairs are optional, but then there is one for each example.
+    is_valid = n_examples > 0
+    # If a case has labels or replacements, it must have one for each example.
     for column in (case.labels, case.meta):
         if column is not None and len(column) != n_examples:
-            is_aligned = False
-    has_all_texts = all(len(texts) == n_texts for texts in case.examples)
-    if not is_aligned or not has_all_texts:
+            is_valid = False
+    for texts in case.examples:
+        if len(texts) != n_texts:
+            is_valid = False
+    if not is_valid:
         raise ValueError(
             f"Expected examples of {n_texts} texts in {location}, and one entry per example in "
             f"`labels` and `meta` if present, but got {format_value(case)}."
@@ -140,19 +147,20 @@ def _check_label(label: object, location: str, label_names: Sequence[str] | None
     """Check one label of a case.
 
     Args:
-        label: Label other than None.
-        location: Description of the case in error messages.
-        label_names: Names of the labels 0, 1, …; None if they have none.
+        label: A label, which is not None.
+        location: Description of the case, for error messages.
+        label_names: Names of the labels 0, 1, …; None if the labels have no names.
 
     Raises:
-        TypeError: If it is neither a whole number nor a text.
-        ValueError: If it is out of range, or has no name.
+        TypeError: If the label is neither a whole number nor a string.
+        ValueError: If the label is out of range, or has no name.
     """
-    # A bool is an int to Python, but not a label.
-    if not isinstance(label, (int, str)) or isinstance(label, bool):
+    # In Python, a bool is an int, too.
+    is_label = isinstance(label, (int, str)) and not isinstance(label, bool)
+    if not is_label:
         value = format_value(label)
         raise TypeError(f"Expected whole numbers or texts as labels, but {location} has {value}.")
-    # -1 is the label of an example without one, also in a suite that names its labels.
+    # -1 means that an example has no label.
     if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
         raise ValueError(
             f"Expected labels from -1 to {MAX_LABEL}, but {location} has a label outside this "

@@ -25,7 +25,7 @@ Row = dict[str, Any]
 EXPECTATIONS: Mapping[str, Row] = json.loads(
     Path(__file__).with_name("checklist.json").read_text("utf-8")
 )
-"""What the released tests expect besides the label of an MFT and the invariance of an INV, by name.
+"""Name of a released test -> its expectation, for tests that are neither labeled nor plainly invariant.
 
 A synonym of a question is released as an invariance of one example: a question and itself reworded.
 """
@@ -44,7 +44,7 @@ class SuiteConfig(Config):
     """A suite with known issues corrected, with two labels corrected as in BeLUGA, or as released.
 
     Attributes:
-        paper_labels: Whether BeLUGA's two corrections apply. None for what `known_issues` says.
+        paper_labels: Whether the two corrections of BeLUGA are made; None to decide by `known_issues`.
     """
 
     paper_labels: bool | None = None
@@ -68,10 +68,15 @@ class CheckList(Builder):
         return dict.fromkeys(SPLITS, (self.SOURCES[0].path,))
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        """Yield one row per example of a split: the whole suite, or a part of BeLUGA's split."""
+        """Yield one row per example of a split, which is the whole suite or a part of BeLUGA's split.
+
+        Args:
+            split: "test" for the whole suite; "paper_train", "paper_validation" or "paper_test" for a part.
+            files: Path of the source -> the released file.
+        """
         (file,) = files.values()
         suite = self._read(file)
-        # The corrections are those of the one file of all splits, so that they are counted once.
+        # All splits are read from one file, so that its corrections are counted once.
         self.issue_counts["suite"] = suite.changes
         part = SPLITS[split]
         if part is not None:
@@ -92,32 +97,40 @@ class CheckList(Builder):
         return Path(self.files[self.SOURCES[0].path])
 
     def _read(self, path: Path) -> Suite:
-        """Read the released suite with its known issues corrected, or return it if it was read before."""
-        # All splits are parts of one file, which takes seconds to read.
-        if self._cache is None or self._cache[0] != path:
-            suite = read_pickled_suite(
-                path,
-                make_functionality=make_released,
-                name=self.NAME,
-                text_columns=self.TEXT_COLUMNS,
-                label_names=self.LABEL_NAMES,
-            )
-            issues = self._select_suite_issues()
-            self._cache = path, suite.correct(issues, is_published=self.is_published)
-        return self._cache[1]
+        """Read the released suite with its known issues corrected, or return it if it was read before.
+
+        Args:
+            path: The released file, which contains all splits.
+        """
+        # Reading the file takes seconds, and every split needs it.
+        if self._cache is not None:
+            cached_path, cached_suite = self._cache
+            if cached_path == path:
+                return cached_suite
+        suite = read_pickled_suite(
+            path,
+            make_functionality=make_released,
+            name=self.NAME,
+            text_columns=self.TEXT_COLUMNS,
+            label_names=self.LABEL_NAMES,
+        )
+        issues = self._select_suite_issues()
+        corrected = suite.correct(issues, is_published=self.is_published)
+        self._cache = path, corrected
+        return corrected
 
     def _select_suite_issues(self) -> list[Issue]:
-        """Return the known issues to correct, by the options `known_issues` and `paper_labels`.
+        """Return the known issues to correct, according to the options `known_issues` and `paper_labels`.
 
-        The corrections that BeLUGA made, too, are the entries with a `paper`. By default, `known_issues`
-        decides about them as about all others.
+        The entries with a `paper` are the corrections that BeLUGA made. `paper_labels` turns them on or
+        off; if it is None, they are treated like all others.
         """
         paper_labels = self.config.paper_labels
         if paper_labels is None:
             return list(self.issues)
         issues = [issue for issue in self.issues if not issue.paper]
         if paper_labels:
-            # `self.issues` may be empty, because the other corrections are turned off.
+            # Add them from the table of the package: `self.issues` is empty if known issues are turned off.
             for issue in select_issues(True, self.ISSUE_TABLE):
                 if issue.paper:
                     issues.append(issue)
@@ -148,14 +161,15 @@ class CheckListReading(CheckList):
 
 
 def make_released(test: PickledTest, texts: Texts) -> Functionality:
-    """Convert a test of a released suite to a functionality, with the expectation of its name.
+    """Convert a test of a released suite to a functionality.
 
     Args:
-        test: The test, from the pickle.
+        test: The test, from the pickle. Its name and type determine the expectation.
         texts: Number of a case -> the texts of its examples.
     """
     labels_by_case = test.read_labels(texts)
-    # `meta` of an invariance test has the pair of words (old, new) that each example replaces.
+    # In an invariance test, `meta` has a pair of words (old, new) for each example in which the word
+    # `old` of the original is replaced.
     meta = None
     if test.kind == "INV":
         meta = test.get("meta")
@@ -182,12 +196,12 @@ def make_released(test: PickledTest, texts: Texts) -> Functionality:
 
 
 def _get_released_expectation(name: str, test_type: str, cases: Sequence[Case]) -> Row:
-    """Return what a released test expects: its labels, or what its name or its type stands for.
+    """Return the expectation of a released test.
 
     Args:
-        name: Name of the test.
+        name: Name of the test, by which the expectation of most tests without labels is found.
         test_type: "MFT", "INV" or "DIR".
-        cases: Its cases; the labels of the first one are looked at.
+        cases: Cases of the test. The labels of the first case show whether the test has labels.
 
     Returns:
         The name of an expectation with its parameters, such as {"name": "invariant", "tolerance": 0.1}.
@@ -195,11 +209,12 @@ def _get_released_expectation(name: str, test_type: str, cases: Sequence[Case]) 
     labels: tuple[Any, ...] = ()
     if cases:
         labels = cases[0].labels or ()
-    # The table of expectations by name is only for tests without labels.
-    if test_type == "MFT" and any(label is not None for label in labels):
-        # Answers in words are compared without a leading article, as CheckList does.
-        if any(isinstance(label, str) for label in labels):
-            return {"name": "equal", "clean": "article"}
+    has_labels = any(label is not None for label in labels)
+    has_text_labels = any(isinstance(label, str) for label in labels)
+    if test_type == "MFT" and has_text_labels:
+        # As in CheckList, answers are compared without a leading article.
+        return {"name": "equal", "clean": "article"}
+    if test_type == "MFT" and has_labels:
         return {"name": "equal"}
     if name in EXPECTATIONS:
         return dict(EXPECTATIONS[name])

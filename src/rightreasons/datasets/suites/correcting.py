@@ -26,14 +26,14 @@ ACTION_PHRASES = {
     "drop": "left out, whole or in part",
     "note": "noted, most of them as repetitions",
 }
-"""Action of an entry -> what a report says about its cases."""
+"""Action of an entry -> description of its cases in a report."""
 
 
 # ------------------------------------------------------------------------------------------- rules
 
 
 def find_all_cases(cases: Cases) -> list[int]:
-    """Return all cases."""
+    """Return the positions of all cases."""
     return list(range(len(cases)))
 
 
@@ -50,10 +50,13 @@ def find_unchanged_versions(cases: Cases) -> list[int]:
     """Return the positions of the cases in which a changed version has the texts of the original.
 
     The first example of a case is the original, and the others are its changed versions.
+
+    Args:
+        cases: The cases of a functionality.
     """
     positions = []
     for position, case in enumerate(cases):
-        # A pair of questions is unchanged only if both of its texts are.
+        # Examples are tuples of texts: a pair of questions is unchanged if both questions are.
         original, *versions = case.examples
         if original in versions:
             positions.append(position)
@@ -61,10 +64,16 @@ def find_unchanged_versions(cases: Cases) -> list[int]:
 
 
 def find_equal_versions(cases: Cases) -> list[int]:
-    """Return the positions of the cases in which all versions equal the original, so that none can fail."""
+    """Return the positions of the cases that cannot fail because all versions equal the original.
+
+    The first example of a case is the original, and the others are its changed versions.
+
+    Args:
+        cases: The cases of a functionality.
+    """
     positions = []
     for position, case in enumerate(cases):
-        # A case of one example has no version that could be equal.
+        # A case with a single example has no versions.
         has_versions = len(case.examples) > 1
         if has_versions and len(set(case.examples)) == 1:
             positions.append(position)
@@ -72,7 +81,11 @@ def find_equal_versions(cases: Cases) -> list[int]:
 
 
 def find_repeated_cases(cases: Cases) -> list[int]:
-    """Return the positions of the cases whose texts are all those of an earlier case."""
+    """Return the positions of the cases that have the same examples as an earlier case.
+
+    Args:
+        cases: The cases of a functionality.
+    """
     seen_texts = set()
     positions = []
     for position, case in enumerate(cases):
@@ -83,11 +96,17 @@ def find_repeated_cases(cases: Cases) -> list[int]:
 
 
 def find_case_matches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
-    """Return the positions of the cases in which a regular expression matches a text of any example."""
+    """Return the positions of the cases in which a regular expression matches a text of any example.
+
+    Args:
+        cases: The cases of a functionality.
+        pattern: The regular expression.
+        ignore_case: Whether the case of letters is ignored.
+    """
     expression = compile_pattern(pattern, ignore_case)
     positions = []
     for position, case in enumerate(cases):
-        # One match is enough: the examples of a case share their template.
+        # One match suffices, because the examples of a case are made from the same template.
         texts = itertools.chain.from_iterable(case.examples)
         if any(expression.search(text) for text in texts):
             positions.append(position)
@@ -95,7 +114,7 @@ def find_case_matches(cases: Cases, *, pattern: str, ignore_case: bool = False) 
 
 
 def find_case_mismatches(cases: Cases, *, pattern: str, ignore_case: bool = False) -> list[int]:
-    """Return the cases without a regular expression in any text."""
+    """Return the positions of the cases in which a regular expression matches no text."""
     matches = find_case_matches(cases, pattern=pattern, ignore_case=ignore_case)
     return sorted(set(range(len(cases))).difference(matches))
 
@@ -113,17 +132,17 @@ SUITE_RULES: Mapping[str, Callable[..., list[int]]] = {
 
 
 def find_cases(issue: Issue, cases: Cases) -> list[int]:
-    """Return the positions of the cases that an entry is about, by its rule or its ids.
+    """Return the positions of the cases that an entry of a table is about, by its rule or its ids.
 
     Args:
-        issue: The entry of a table of known issues.
-        cases: The released cases of the functionality that it names.
+        issue: Entry of a table of known issues.
+        cases: The released cases of a functionality.
 
     Raises:
         ValueError: If the rule is unknown.
     """
     if issue.rule is None:
-        # The ids of released cases are their numbers in the published file, which do not change.
+        # The id of a released case is its number in the published file.
         return [position for position, case in enumerate(cases) if case.id in issue.ids]
     name, parameters = split_rule(issue.rule)
     if name not in SUITE_RULES:
@@ -136,11 +155,11 @@ def find_cases(issue: Issue, cases: Cases) -> list[int]:
 
 
 def describe_changes(name: str, changes: Sequence[IssueCount]) -> str:
-    """Describe what known issues changed in a suite, in one sentence; "" if they changed nothing.
+    """Describe the corrections of known issues in a suite, in one sentence; "" if there are none.
 
     Args:
         name: Name of the suite.
-        changes: One count per entry and functionality, whose `split` is the functionality.
+        changes: One count per entry and functionality. Its `split` is the name of the functionality.
 
     Example:
         >>> count = IssueCount("a test", "wrong_label", "relabel", 988, 988, "")
@@ -168,20 +187,21 @@ def correct_functionality(
 ) -> tuple[Functionality, list[IssueCount]]:
     """Apply entries of a table of known issues to one functionality.
 
-    All entries look at the cases as released, so that their order does not matter.
+    Each entry finds its cases among the released ones, so that the order of the entries does not matter.
 
     Args:
         functionality: The functionality.
-        issues: The entries about it.
-        is_published: Whether it is the released one, so that the counts must be exact.
+        issues: The entries about this functionality.
+        is_published: Whether the cases are those of the released suite, for which an entry states the
+            exact number of cases.
 
     Returns:
         The corrected functionality, and a count per entry that found a case.
 
     Raises:
-        ValueError: If an entry finds another number of cases than it says.
+        ValueError: If an entry finds another number of cases than it states.
     """
-    # A dropped case becomes None, so that the positions of the other cases stay the same.
+    # A dropped case is replaced by None, so that the positions of the other cases stay the same.
     cases: list[Case | None] = list(functionality.cases)
     counts = []
     changed_fields: dict[str, Any] = {}
@@ -206,7 +226,7 @@ def correct_functionality(
     if not counts:
         return functionality, []
 
-    # Excluded cases keep their positions in the released functionality, by which it is split.
+    # The positions of dropped cases are stored, because a split is drawn over the released cases.
     remaining = []
     excluded = []
     for position, case in enumerate(cases):
@@ -223,13 +243,13 @@ def correct_functionality(
 def _check_count(
     issue: Issue, matches: Sequence[int], functionality: Functionality, is_published: bool
 ) -> None:
-    """Check that a released functionality has as many cases with an issue as the table says.
+    """Check that a released functionality has as many cases with an issue as the table states.
 
     Args:
-        issue: The entry of the table. Without a count, nothing is checked.
-        matches: Positions of the cases that it is about.
+        issue: Entry of the table. If it has no count, nothing is checked.
+        matches: Positions of the cases in which the issue was found.
         functionality: The functionality.
-        is_published: Whether it is the released one; otherwise nothing is checked.
+        is_published: Whether the cases are those of the released suite; otherwise nothing is checked.
 
     Raises:
         ValueError: If the numbers differ.
@@ -248,12 +268,12 @@ def _relabel(
 ) -> dict[str, Any]:
     """Correct the labels of some cases of a functionality.
 
-    With one new label, the cases get it. With several correct labels, the cases keep theirs, and the
-    expectation accepts the others, too.
+    If an entry has one new label, the cases get it. If it has several correct labels, the cases keep
+    their labels, and the expectation accepts all correct labels.
 
     Args:
-        issue: The entry of a table; `to` has the new label, or all correct labels.
-        functionality: The functionality as released.
+        issue: Entry of a table; `to` is the new label, or all correct labels.
+        functionality: The released functionality.
         cases: Its cases, None for dropped ones. Relabeled cases are replaced in this list.
         matches: Positions of the cases to relabel.
 
@@ -261,42 +281,42 @@ def _relabel(
         Field of the functionality -> its new value, such as {"test_type": "MFT"}.
     """
     if len(issue.to) > 1:
-        accepted = {}
+        correct_labels = list(issue.to)
+        accepted_by_label = {}
         for position in matches:
             labels = set(functionality.cases[position].labels or ())
-            # The label of the case is one of the correct ones; any other one is accepted in its place.
-            for label in labels & set(issue.to):
-                accepted[str(label)] = list(issue.to)
-        return {"expectation": {**functionality.expectation, "accept": accepted}}
+            for label in labels.intersection(correct_labels):
+                accepted_by_label[str(label)] = correct_labels
+        return {"expectation": {**functionality.expectation, "accept": accepted_by_label}}
 
     (new_label,) = issue.to
     for position in matches:
         case = functionality.cases[position]
         new_labels = (new_label,) * len(case.examples)
         cases[position] = dataclasses.replace(case, labels=new_labels, meta=None)
-    # The other cases still compare examples with the original.
     if len(matches) < len(cases):
+        # The other cases still compare examples with the original.
         return {}
-    # If every case has a label now, the test is no longer a comparison with the original.
+    # All cases have labels now, so that examples are not compared with the original any more.
     return {"test_type": "MFT", "expectation": {"name": "equal"}}
 
 
 def _drop_cases(issue: Issue, cases: list[Case | None], matches: Sequence[int]) -> None:
-    """Replace cases by None in a list, or only drop the versions that repeat their original.
+    """Replace cases by None in a list, or only drop their versions that repeat the original.
 
     Args:
-        issue: The entry of a table; its field `drop` says which of both.
+        issue: Entry of a table. If its field `drop` is "version", only versions are dropped.
         cases: The cases of a functionality, None for dropped ones; changed in place.
-        matches: Positions of the cases that the entry is about.
+        matches: Positions of the cases in which the issue was found.
     """
     for position in matches:
         if issue.drop == "version":
-            cases[position] = _drop_versions(cases[position])
+            cases[position] = _drop_repeated_versions(cases[position])
         else:
             cases[position] = None
 
 
-def _drop_versions(case: Case | None) -> Case | None:
+def _drop_repeated_versions(case: Case | None) -> Case | None:
     """Return a case without the changed versions that repeat the original.
 
     Args:
@@ -308,13 +328,14 @@ def _drop_versions(case: Case | None) -> Case | None:
     if case is None:
         return None
     original = case.examples[0]
+    # Positions of the examples to keep, first that of the original.
     positions = [0]
     for position, texts in enumerate(case.examples):
         if texts != original:
             positions.append(position)
     if len(positions) == 1:
         return None
-    # Labels and replacements are listed by example.
+    # Labels and replacements have one entry per example, too.
     changes: dict[str, Any] = {}
     for name in ("examples", "labels", "meta"):
         column = getattr(case, name)

@@ -41,11 +41,11 @@ class PickledTest:
     """One test of a pickled suite.
 
     Attributes:
-        name: Its name.
+        name: Name of the test.
         kind: "MFT", "INV" or "DIR".
         capability: The capability that it tests.
-        state: Its attributes, as the pickle has them.
-        plain: Function that turns them into plain values.
+        state: Attribute of the test -> its value in the pickle.
+        plain: Function that converts values of the pickle to plain Python values.
     """
 
     name: str
@@ -55,12 +55,12 @@ class PickledTest:
     plain: Plain
 
     def get(self, attribute: str) -> Any:
-        """Return an attribute as a plain value; None if there is none."""
+        """Return an attribute of the test as a plain value; None if the test does not have it."""
         return self.plain(self.state.get(attribute))
 
     @functools.cached_property
     def cases(self) -> list[Any]:
-        """Its cases as plain values: each a list of examples, or a single example.
+        """The cases of the test as plain values: each is a list of examples, or a single example.
 
         Raises:
             TypeError: If the pickle has no list of cases.
@@ -71,21 +71,22 @@ class PickledTest:
         return cases
 
     def read_texts(self) -> Texts:
-        """Return the texts of each case by its number, such as {0: (("A text.",), ("A changed text.",))}.
+        """Return number of a case -> the texts of its examples, without cases that have no examples.
 
-        Cases without examples are left out.
+        For a case with an original and a changed text, the entry is such as
+        `{0: (("A text.",), ("A changed text.",))}`.
 
         Raises:
-            TypeError: If an example is neither a text nor a tuple of texts.
+            TypeError: If an example is neither a string nor a tuple of strings.
         """
-        # Either every case is a list of examples, or every case is one example.
+        # Either every case is a list of examples, or every case is a single example.
         is_nested = bool(self.cases) and isinstance(self.cases[0], list)
-        texts = {}
-        for row, case in enumerate(self.cases):
+        texts_by_case = {}
+        for number, case in enumerate(self.cases):
             examples = case if is_nested else [case]
             if examples:
-                texts[row] = tuple(_parse_example(example) for example in examples)
-        return texts
+                texts_by_case[number] = tuple(map(_parse_example, examples))
+        return texts_by_case
 
     def read_labels(self, sizes: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Any, ...]]:
         """Return the labels of the examples of each case.
@@ -93,39 +94,41 @@ class PickledTest:
         CheckList allows one label for a test, one for a case, and one for an example.
 
         Args:
-            sizes: Number of a case -> a sequence with one entry per example.
+            sizes: Number of a case -> a sequence with one entry per example, such as its texts.
 
         Returns:
-            Number of a case -> a label per example, None for an example without one; {} for a test without
-            labels.
+            Number of a case -> one label per example, None for an example without a label; an empty
+            dictionary for a test without labels.
 
         Raises:
-            TypeError: If a label is neither a whole number nor a text.
-            ValueError: If a case has another number of labels than examples.
+            TypeError: If a label is neither a whole number nor a string.
+            ValueError: If the number of labels is neither that of the cases nor that of the examples.
         """
         labels = self.get("labels")
         if labels is None:
             return {}
         n_cases = len(self.cases)
-        labels_by_case = labels
-        if not isinstance(labels, list):
+        if isinstance(labels, list):
+            case_entries = labels
+        else:
             # One label for all cases.
-            labels_by_case = [labels] * n_cases
-        result = {}
-        for row, examples in sizes.items():
-            # A list of another length belongs to no case, and fails below.
+            case_entries = [labels] * n_cases
+        labels_by_case = {}
+        for number, examples in sizes.items():
+            n_examples = len(examples)
             case_labels: Any = []
-            if len(labels_by_case) == n_cases:
-                case_labels = labels_by_case[row]
+            if len(case_entries) == n_cases:
+                case_labels = case_entries[number]
             if not isinstance(case_labels, list):
                 # One label for all examples of the case.
-                case_labels = [case_labels] * len(examples)
-            if len(case_labels) != len(examples):
+                case_labels = [case_labels] * n_examples
+            # This also fails if the number of entries is not that of the cases.
+            if len(case_labels) != n_examples:
                 raise ValueError(
                     f"Expected a label for each case or example, but got {format_value(labels)}."
                 )
-            result[row] = tuple(_parse_label(label) for label in case_labels)
-        return result
+            labels_by_case[number] = tuple(map(_parse_label, case_labels))
+        return labels_by_case
 
 
 # ----------------------------------------------------------------------------------------- suites
@@ -142,30 +145,30 @@ def read_pickled_suite(
     """Read a suite that CheckList has saved.
 
     Args:
-        path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
-        text_columns: The names of the texts of an example; by default "text", and "text_pair" for
-            the second.
-        name: The name of the suite. "" for that of the file.
-        label_names: The names of the labels 0, 1, …. None if they have none, or are texts.
-        make_functionality: Function that makes a functionality of a test and the texts of its cases.
-            None for the expectations that the pickle states.
+        path: A .pkl or .pkl.gz file, or a .tar.gz archive that contains one.
+        text_columns: Names of the texts of an example; None for "text", and "text_pair" for the second.
+        name: Name of the suite; "" for the name of the file.
+        label_names: Names of the labels 0, 1, …; None if the labels have no names, or are strings.
+        make_functionality: Function that makes a functionality of a test and the texts of its cases;
+            None to use the expectations that the pickle contains.
 
     Returns:
         The suite.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite, or an example is no text and no tuple of texts.
+        ValueError: If the file is not a suite, or an example is neither a string nor a tuple of strings.
     """
-    make = make_functionality or _make_functionality
+    if make_functionality is None:
+        make_functionality = _make_functionality
     functionalities: list[Functionality] = []
     for test in read_pickled_tests(path):
         try:
             texts = test.read_texts()
             if texts:
-                functionalities.append(make(test, texts))
+                functionalities.append(make_functionality(test, texts))
         except _DAMAGE_ERRORS as error:
-            # Errors of this package explain themselves. Others come from unexpected values.
+            # Messages of this package begin with "Expected". Other errors come from unexpected values.
             reason = str(error)
             if not reason.startswith("Expected"):
                 reason = f"Expected a test of CheckList, but got {error!r}."
@@ -174,11 +177,14 @@ def read_pickled_suite(
     if not text_columns:
         n_texts = 1
         if functionalities:
-            n_texts = len(functionalities[0].cases[0].examples[0])
+            first_case = functionalities[0].cases[0]
+            n_texts = len(first_case.examples[0])
         text_columns = _name_text_columns(n_texts)
-    file_name = path.name.removesuffix("".join(path.suffixes)) or path.name
+    if not name:
+        all_suffixes = "".join(path.suffixes)
+        name = path.name.removesuffix(all_suffixes) or path.name
     return Suite(
-        name=name or file_name,
+        name=name,
         text_columns=tuple(text_columns),
         functionalities=tuple(functionalities),
         label_names=label_names,
@@ -197,10 +203,10 @@ def read_pickled_tests(path: Path) -> list[PickledTest]:
     """Read the tests of a pickled suite, in the order of the file that CheckList writes for a model.
 
     Args:
-        path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
+        path: A .pkl or .pkl.gz file, or a .tar.gz archive that contains one.
 
     Raises:
-        ValueError: If the file holds no suite.
+        ValueError: If the file does not contain a suite.
     """
     content = _read_content(path)
     state = _get_state(load_plain(content))
@@ -211,16 +217,18 @@ def read_pickled_tests(path: Path) -> list[PickledTest]:
         )
     range_by_name = get_entries(state.get("test_ranges"))
     info_by_name = get_entries(state.get("info"))
-    # Lists of a pickle may share their parts, so that few bytes make any number of values.
+    # The number of values is limited, because a small pickle may contain the same list many times.
     plain = Plain(max_values=MAX_REPETITIONS * len(content))
 
     def get_start(name: Any) -> int:
-        """Return the first line of a test in the file for a model."""
-        span: Any = range_by_name.get(name)
-        is_range = isinstance(span, (list, tuple)) and len(span) == 2
-        if is_range and isinstance(span[0], int):
-            return int(span[0])
-        # Tests without a range come last: no file has as many lines as the pickle has bytes.
+        """Return the first line of a test in the file that CheckList writes for a model."""
+        line_range: Any = range_by_name.get(name)
+        is_range = isinstance(line_range, (list, tuple)) and len(line_range) == 2
+        if is_range:
+            start, _ = line_range
+            if isinstance(start, int):
+                return int(start)
+        # Sort tests without a range to the end: there are fewer lines than bytes of the pickle.
         return len(content)
 
     tests = []
@@ -244,21 +252,23 @@ def _parse_test(
     Args:
         name: Name of the test in the suite.
         test: Record of the test, an `Inert`.
-        info: What the suite says about the test: {"type": "MFT", "capability": "Negation"}.
-        plain: Function that turns values of the pickle into plain ones.
+        info: Properties of the test in the suite, such as {"type": "MFT", "capability": "Negation"}.
+        plain: Function that converts values of the pickle to plain Python values.
         path: File of the suite, for the error message.
 
     Raises:
-        ValueError: If it is no test of CheckList.
+        ValueError: If the record is not a test of CheckList.
     """
     state = _get_state(test)
     # The qualified name is "MODULE CLASS", such as "checklist.test_types MFT".
-    class_name = str(getattr(test, "qualified_name", "")).split(" ")[-1]
-    # A test may be used in several suites, so that the suite's own record of it comes first.
+    qualified_name = str(getattr(test, "qualified_name", ""))
+    class_name = qualified_name.split(" ")[-1]
+    # The properties in the suite have priority, because a test may be used in several suites.
     kind = info.get("type") or class_name
     capability = info.get("capability") or state.get("capability") or "none"
     has_names = isinstance(name, str) and isinstance(capability, str)
-    if not state or kind not in TEST_TYPES or not has_names:
+    is_test = bool(state) and kind in TEST_TYPES
+    if not is_test or not has_names:
         raise ValueError(
             f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR "
             f"with texts as name and capability, but {format_value(name)} is not such a test."
@@ -267,14 +277,18 @@ def _parse_test(
 
 
 def _read_content(path: Path) -> bytes:
-    """Return the bytes of a pickle: a file, a compressed file, or the only pickle of an archive.
+    """Return the bytes of a pickle, which is a file, a compressed file, or in an archive.
+
+    Args:
+        path: A .pkl file, a compressed .pkl.gz file, or a .tar.gz archive with one pickle.
 
     Raises:
         ValueError: If an archive has no pickle or several, or a compressed file is damaged.
     """
-    has_archive_suffix = path.name.endswith((".tar.gz", ".tgz"))
-    # A downloaded archive has no suffix.
-    is_archive = has_archive_suffix or (not path.suffix and tarfile.is_tarfile(path))
+    is_archive = path.name.endswith((".tar.gz", ".tgz"))
+    if not is_archive and not path.suffix:
+        # A downloaded archive has no suffix.
+        is_archive = tarfile.is_tarfile(path)
     if is_archive:
         pickles = []
         for name, content in read_members(path):
@@ -287,7 +301,7 @@ def _read_content(path: Path) -> bytes:
     open_binary: Any = gzip.open if path.suffix == ".gz" else open
     try:
         with open_binary(path, "rb") as stream:
-            # One byte more than allowed shows that the limit is exceeded.
+            # Reading one byte more than allowed shows whether the limit is exceeded.
             pickled: bytes = stream.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
@@ -300,7 +314,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _make_functionality(test: PickledTest, texts: Texts) -> Functionality:
-    """Convert a pickled test to a functionality with the expectation that the pickle states.
+    """Convert a pickled test to a functionality with the expectation that the pickle contains.
 
     An expectation that cannot be applied becomes "unknown", with the reason.
 
@@ -308,25 +322,31 @@ def _make_functionality(test: PickledTest, texts: Texts) -> Functionality:
         test: The test.
         texts: Number of a case -> the texts of its examples.
     """
-    spec = _parse_expectation(test.state.get("expect"), test.state.get("agg_fn", "all"), test.plain)
+    record = test.state.get("expect")
+    aggregate = test.state.get("agg_fn", "all")
+    spec = _parse_expectation(record, aggregate, test.plain)
     labels_by_case: dict[int, tuple[Any, ...]] = {}
-    # Labels of another form, such as probabilities, count as no labels.
+    # Labels of other types, such as probabilities, are treated as missing.
     with contextlib.suppress(TypeError, ValueError):
         labels_by_case = test.read_labels(texts)
 
-    has_labels = False
-    for labels in labels_by_case.values():
-        if any(label is not None for label in labels):
-            has_labels = True
+    all_labels = itertools.chain.from_iterable(labels_by_case.values())
+    has_labels = any(label is not None for label in all_labels)
     if spec == {"name": "equal"} and not has_labels:
         spec = _make_unknown("it has no labels, or others than one number or text for each example")
-    max_examples = max(len(examples) for examples in texts.values())
-    if spec["name"] != "unknown" and is_original_first(spec) and max_examples < 2:
+    max_examples = max(map(len, texts.values()))
+    is_known = spec["name"] != "unknown"
+    if is_known and is_original_first(spec) and max_examples < 2:
         spec = _make_unknown("every case has one example, which would be compared with itself")
 
     cases = []
-    for row, examples in texts.items():
-        cases.append(Case(id=str(row), examples=examples, labels=labels_by_case.get(row)))
+    for number, examples in texts.items():
+        case = Case(
+            id=str(number),
+            examples=examples,
+            labels=labels_by_case.get(number),
+        )
+        cases.append(case)
     return Functionality(
         name=test.name,
         functionality_class=test.capability,
@@ -337,56 +357,64 @@ def _make_functionality(test: PickledTest, texts: Texts) -> Functionality:
 
 
 def parse_replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
-    """Parse which words each example of a case replaces.
+    """Return the words that each example of a case replaces.
 
     Args:
-        meta: What the pickle says about the case; if it is no sequence with an entry per example, the
-            case has no replacements.
+        meta: Metadata of the case in the pickle, which may have any type. Only a sequence with one entry
+            per example, in which some entries are pairs of strings, has replacements.
         n_examples: Number of examples of the case.
 
     Returns:
-        One pair (old words, new words) per example, None for an example without one, such as the
-        original: (None, ("John", "Mark")). None instead of the tuple if no example has a pair.
+        One pair (old words, new words) per example, None for an example without a replacement, such as
+        the original: (None, ("John", "Mark")). None instead of the tuple if there are no pairs.
     """
     if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
         return None
     pairs: list[Any] = []
     for entry in meta:
-        is_pair = isinstance(entry, (list, tuple)) and [type(word) for word in entry] == [str, str]
-        if is_pair:
-            pairs.append(tuple(entry))
-        else:
-            pairs.append(None)
-    return tuple(pairs) if any(pairs) else None
+        pair = None
+        if isinstance(entry, (list, tuple)) and list(map(type, entry)) == [str, str]:
+            pair = tuple(entry)
+        pairs.append(pair)
+    if not any(pairs):
+        return None
+    return tuple(pairs)
 
 
 def _parse_example(value: Any) -> tuple[str, ...]:
-    """Return the texts of an example, which is stored as a text or as a sequence of texts.
+    """Return the texts of an example, which is stored as a string or as a sequence of strings.
+
+    Args:
+        value: An example in the pickle of a suite.
 
     Raises:
-        TypeError: If it is anything else.
+        TypeError: If the value has another type.
     """
     if isinstance(value, str):
         return (value,)
     is_sequence = isinstance(value, (list, tuple)) and len(value) > 0
     if not is_sequence or not all(isinstance(text, str) for text in value):
+        type_name = add_article(type(value).__name__)
         raise TypeError(
-            f"Expected each example to be a text, or a tuple of texts, but got "
-            f"{add_article(type(value).__name__)}."
+            f"Expected each example to be a text, or a tuple of texts, but got {type_name}."
         )
     return tuple(value)
 
 
 def _parse_label(value: Any) -> int | str | None:
-    """Return a label as a whole number or a text; None if there is none.
+    """Return a label as a whole number or a string; None if the example has no label.
+
+    Args:
+        value: A label in the pickle of a suite.
 
     Raises:
-        TypeError: If it is anything else, such as a fraction.
+        TypeError: If the value has another type, or is a fraction.
     """
     if value is None or isinstance(value, str):
         return value
-    # True is 1, as CheckList compares them.
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+    is_whole_float = isinstance(value, float) and value.is_integer()
+    # As in CheckList, the label True is 1.
+    if isinstance(value, int) or is_whole_float:
         return int(value)
     raise TypeError(f"{type(value).__name__} in the place of a label")
 
@@ -399,38 +427,39 @@ def _make_unknown(reason: str) -> dict[str, Any]:
 
 
 def _parse_expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, Any]:
-    """Convert a pickled function of CheckList to the expectation that it stands for.
+    """Convert a pickled function of CheckList to an expectation of this package.
 
     CheckList's own functions are recognized by their name and the variables of their closure, such as
     `tolerance`. The code of any other function is not read.
 
     Args:
         record: Record of the function.
-        aggregate: How CheckList joins the examples of a case: "all" or "all_except_first".
-        plain: Function that turns values of the pickle into plain ones.
+        aggregate: Name of the examples that must pass for a case to pass: "all" or "all_except_first".
+        plain: Function that converts values of the pickle to plain Python values.
 
     Returns:
         The name of the expectation with its parameters, such as {"name": "invariant", "tolerance": 0.1};
-        "unknown" with the reason for any other function.
+        for any other function, {"name": "unknown", "why": …}.
     """
     name, variables = _find_stock_function(record)
-    # CheckList wraps a function of one prediction, or of a pair, into one of all examples of a case:
-    # `expect` has the wrapped function as its variable `fn`, and `expect_fn` may be a second wrapper.
+    # CheckList wraps a function of one prediction, or of a pair, by a function of all examples of a
+    # case: `expect` has the wrapped function as its variable `fn`. There may be a second wrapper,
+    # `expect_fn`.
     if _is_wrapper(name, variables, "expect"):
         name, variables = _find_stock_function(variables["fn"])
         if _is_wrapper(name, variables, "expect_fn"):
             name, variables = _find_stock_function(variables["fn"])
     spec: dict[str, Any] | None = None
-    # A variable of another type makes the function one of those that are not known.
+    # If a variable has an unexpected type, the function is unknown.
     with contextlib.suppress(TypeError, ValueError):
         plain_variables = {key: plain(value) for key, value in variables.items()}
-        spec = _parse_stock_values(name, plain_variables)
+        spec = _match_stock_function(name, plain_variables)
     if spec is None or aggregate not in ("all", "all_except_first"):
         return _make_unknown(
             f"the expectation is the function {name[:80]!r}, whose code is not read"
         )
 
-    # Parameters that equal the default of their expectation are left out.
+    # A parameter of None is omitted, so that the default of the expectation applies.
     spec = {key: value for key, value in spec.items() if value is not None}
     skips_first = aggregate == "all_except_first"
     if skips_first != is_original_first(spec):
@@ -443,18 +472,18 @@ def _is_wrapper(name: str, variables: Mapping[str, Any], wrapper: str) -> bool:
     return name == wrapper and list(variables) == ["fn"]
 
 
-def _parse_stock_values(function: str, values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the expectation that a function of `checklist.expect` stands for; None if it is unknown.
+def _match_stock_function(function: str, values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the expectation that corresponds to a function of `checklist.expect`.
 
     Args:
-        function: Name of the function, which several functions share.
-        values: Variables of its closure by name; their names tell the functions apart.
+        function: Name of the function. Several functions have the same name.
+        values: Variables of its closure by name. Functions of the same name differ in these names.
 
     Returns:
-        The name of the expectation with its parameters.
+        The name of the expectation with its parameters; None if no expectation corresponds to it.
 
     Raises:
-        TypeError, ValueError: If a variable has another type.
+        TypeError, ValueError: If a variable has an unexpected type.
     """
     variable_names = list(values)
     # Expect.eq(val): the prediction equals one value.
@@ -477,50 +506,57 @@ def _parse_stock_values(function: str, values: Mapping[str, Any]) -> dict[str, A
 def _find_stock_function(record: Any) -> tuple[str, dict[str, Any]]:
     """Return the name of a pickled function, and its variables if it is from `checklist/expect.py`.
 
-    dill stores a function as a call with the function's code, and the code as a call with its fields:
-    …, file name, function name, …, names of the closure's variables, names of its cell variables.
-
     Args:
         record: Record of the function.
 
     Returns:
-        The name, and the variables of its closure by name; {} for a function of any other file.
+        The name, and the variables of its closure by name, which are empty for a function of any other
+        file.
     """
+    # dill stores a function as a call whose first argument is the record of its code. The arguments of
+    # the code are: …, file name, function name, …, names of the closure's variables, names of its cell
+    # variables.
     code_fields: tuple[Any, ...] = ()
-    if isinstance(record, Inert) and record.made_of and isinstance(record.made_of[0], Inert):
-        code_fields = record.made_of[0].made_of
-    # The position of the file name depends on the version of Python: it is the first of two texts.
+    if isinstance(record, Inert) and record.made_of:
+        code = record.made_of[0]
+        if isinstance(code, Inert):
+            code_fields = code.made_of
+    # The position of the file name depends on the version of Python, so that the first two adjacent
+    # strings are taken.
     for file, name in itertools.pairwise(code_fields):
         if not isinstance(file, str) or not isinstance(name, str):
             continue
-        if not file.replace("\\", "/").endswith("checklist/expect.py"):
+        is_from_checklist = file.replace("\\", "/").endswith("checklist/expect.py")
+        if not is_from_checklist:
             return name, {}
         variable_names: tuple[Any, ...] = ()
         if isinstance(code_fields[-2], tuple):
             variable_names = code_fields[-2]
-        values = _get_cells(record, len(variable_names))
+        values = _get_closure_values(record, len(variable_names))
         variables = {}
         for variable, value in zip(variable_names, values, strict=False):
             variables[str(variable)] = value
         return name, variables
-    # A function of a module is stored by its name, and an object of another kind by its class.
-    return str(getattr(record, "qualified_name", "")) or "of another kind", {}
+    # A function of a module is stored by its name, and an instance of a class by the name of the class.
+    qualified_name = str(getattr(record, "qualified_name", ""))
+    return qualified_name or "of another kind", {}
 
 
-def _get_cells(record: Inert, n_cells: int) -> list[Any]:
+def _get_closure_values(record: Inert, n_variables: int) -> list[Any]:
     """Return the values of the variables that a pickled function has in its closure.
 
     Args:
         record: Record of the function.
-        n_cells: Number of these variables.
+        n_variables: Number of these variables.
 
     Returns:
-        A value per variable, None if the pickle does not fill it; [] if there is no closure.
+        One value per variable, None if the pickle does not set it; an empty list if there is no closure.
     """
-    # The closure is the tuple of cells among the function's arguments.
+    # The closure is the argument that is a tuple of cells, one for each variable.
     for argument in record.made_of[1:]:
-        has_length = isinstance(argument, tuple) and len(argument) == n_cells
-        if not has_length or not all(isinstance(cell, Inert) for cell in argument):
+        if not isinstance(argument, tuple) or len(argument) != n_variables:
+            continue
+        if not all(isinstance(cell, Inert) for cell in argument):
             continue
         values = []
         for cell in argument:
@@ -528,6 +564,7 @@ def _get_cells(record: Inert, n_cells: int) -> list[Any]:
             content = None
             if cell.made_of:
                 content = cell.made_of[0]
-            values.append(cell.attributes.get("cell_contents", content))
+            value = cell.attributes.get("cell_contents", content)
+            values.append(value)
         return values
     return []

@@ -1,7 +1,7 @@
 """Reads pickles as plain data: objects become inert records, and nothing of a pickle is run.
 
 `load_plain` checks all instructions before any is executed, then builds values and `Inert` objects.
-`Plain` turns what came out into plain Python values, up to a number of them.
+`Plain` converts the result to plain Python values, up to a maximum number of values.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MAX_INSTRUCTIONS = 3_000_000
 CheckList's suites have 1.9 million.
 """
 
-# The instructions that do more than build or name values: persistent ids, extension registries,
-# buffers outside the pickle, and two old ways to make an object. `find_class` makes whatever is named
-# inert.
+# Instructions that do more than build or name values: persistent ids, extension registries, buffers
+# outside the pickle, and two old instructions that make an object. Instructions that name a class or a
+# function are allowed, because `find_class` replaces it by an inert record.
 _REFUSED_INSTRUCTIONS = frozenset(
     ("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "NEXT_BUFFER", "READONLY_BUFFER", "INST", "OBJ")
 )
@@ -52,7 +52,7 @@ class Inert:
     attributes: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Inert:
-        """Record the arguments of a constructor. A pickle may make objects without `__init__`."""
+        """Record the arguments of a constructor, here because a pickle may not call `__init__`."""
         record = super().__new__(cls)
         record.made_of = args
         record.state = None
@@ -67,15 +67,15 @@ class Inert:
         self.items[key] = value
 
     def append(self, values: Any) -> None:
-        """Ignore what the pickle appends or adds, which nothing needs."""
+        """Ignore values that the pickle appends to the object or adds to it."""
 
     extend = append
     add = append
 
     def __call__(self, *args: Any, **kwargs: Any) -> Inert:
-        """Record a call of this object, which takes the place of a function, and return the record."""
-        # dill fills the cells of a closure by setattr(cell, name, value), and names setattr in several
-        # ways. So any call with such arguments sets the attribute of the record.
+        """Record a call of this object, which represents a function, and return the record of the call."""
+        # dill fills the cells of a closure by setattr(cell, name, value), but names the function
+        # differently in different versions. So any call with such arguments sets an attribute.
         is_setattr = len(args) == 3 and isinstance(args[0], Inert) and isinstance(args[1], str)
         if is_setattr:
             record, name, value = args
@@ -87,23 +87,33 @@ class Inert:
 
 
 class _InertType(Inert):
-    """A record of the call by which dill makes a class that it has stored by its content."""
+    """Replacement of dill's function that makes a class from its stored content."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return a new class of records, called by the first text among the arguments."""
-        name = ""
+        """Return a new class of inert records.
+
+        Args:
+            *args: Arguments of dill's function. The first string is the name of the class.
+            **kwargs: Not used.
+        """
+        class_name = ""
         for value in args:
             if isinstance(value, str):
-                name = value
+                class_name = value
                 break
-        return type("Inert", (Inert,), {"qualified_name": f"made {name}"})
+        return type("Inert", (Inert,), {"qualified_name": f"made {class_name}"})
 
 
 class _Reader(pickle.Unpickler):
-    """Unpickler that puts classes of inert records in the place of all classes and functions."""
+    """Unpickler that replaces all classes and functions by classes of inert records."""
 
     def find_class(self, module: str, name: str) -> type[Inert]:
-        """Return a class of records, instead of importing what the pickle names."""
+        """Return a class of inert records, instead of importing the class or function.
+
+        Args:
+            module: Name of the module in the pickle.
+            name: Name of the class or function.
+        """
         base = _InertType if name == "_create_type" else Inert
         return type("Inert", (base,), {"qualified_name": f"{module} {name}"})
 
@@ -119,8 +129,8 @@ def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
         The content of the pickle.
 
     Raises:
-        ValueError: If the pickle uses an instruction that could do more than build values, is larger
-            or asks for more than allowed, or is no pickle.
+        ValueError: If the content is not a pickle, uses an instruction that could do more than build
+            values, or is too large.
 
     Example:
         >>> load_plain(pickle.dumps([1, "a"]))
@@ -137,27 +147,30 @@ def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
         _check_instructions(content)
         return _Reader(io.BytesIO(content)).load()
     except Exception as error:
-        # A damaged pickle raises whatever its values make of the reader.
-        sentence = str(error)
-        if not sentence.startswith("Expected"):
-            sentence = f"Expected a pickle of plain data, but it cannot be read: {sentence[:200]}"
-        raise ValueError(sentence) from error
+        # A damaged pickle may raise any error. Messages of this package begin with "Expected".
+        message = str(error)
+        if not message.startswith("Expected"):
+            message = f"Expected a pickle of plain data, but it cannot be read: {message[:200]}"
+        raise ValueError(message) from error
 
 
 def _check_instructions(content: bytes) -> None:
     """Check all instructions of a pickle before any is executed.
 
+    Args:
+        content: The pickle.
+
     Raises:
-        ValueError: If an instruction could do more than build values, reserves much memory, or there are
-            too many.
+        ValueError: If an instruction could do more than build values, or would reserve much memory; or if
+            there are too many instructions.
     """
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
         if opcode.name in _REFUSED_INSTRUCTIONS:
             raise ValueError(
                 f"Expected a pickle of plain data, but it uses the instruction {opcode.name}."
             )
-        # A PUT stores a value in the memo, a list. An index far beyond the number of instructions so far
-        # would make the reader reserve that much memory.
+        # A PUT instruction stores a value in a list, the memo, at an index. For an index that is larger
+        # than the number of instructions, the reader would reserve memory that is never used.
         if opcode.name in _PUT_INSTRUCTIONS and int(str(argument)) > count:
             raise ValueError("Expected a pickle of plain data, but its memo has missing entries.")
         if count > MAX_INSTRUCTIONS:
@@ -167,12 +180,13 @@ def _check_instructions(content: bytes) -> None:
 
 
 class Plain:
-    """Turns the scalars and arrays of numpy in a pickle into Python values, up to a number of them.
+    """Converts values of a pickle, such as arrays of numpy, to plain Python values.
 
-    A small pickle whose lists share their parts can hold any number of values.
+    The number of values is limited: in a small pickle, a list may contain the same list many times, and
+    so represent any number of values.
 
     Args:
-        max_values: Maximum number of values.
+        max_values: Maximum number of values that an instance converts.
     """
 
     def __init__(self, max_values: int) -> None:
@@ -182,19 +196,20 @@ class Plain:
         """Convert a value of a pickle to plain Python values.
 
         Args:
-            value: A number, a text, a list, a tuple or a dictionary of such values, or the record of an
+            value: A number, a string, a list, a tuple or a dictionary of such values, or the record of an
                 array or a scalar of numpy.
 
         Raises:
-            ValueError: If it holds another object, or too many values.
+            ValueError: If the value contains another object, or too many values.
         """
         if isinstance(value, (list, tuple)):
-            self._spend(len(value))
+            self._count_values(len(value))
             return type(value)(map(self, value))
-        # A record with items is that of a dictionary of another class, such as OrderedDict.
-        if isinstance(value, dict) or (isinstance(value, Inert) and value.items):
+        # A record with items represents a dictionary of another class, such as OrderedDict.
+        is_dictionary_record = isinstance(value, Inert) and bool(value.items)
+        if isinstance(value, dict) or is_dictionary_record:
             entries = get_entries(value)
-            self._spend(len(entries))
+            self._count_values(len(entries))
             return {key: self(entry) for key, entry in entries.items()}
         if isinstance(value, Inert):
             return self._parse_record(value)
@@ -203,20 +218,23 @@ class Plain:
     def _parse_record(self, record: Inert) -> Any:
         """Convert the record of an array or a scalar of numpy to a list or a Python value.
 
+        Args:
+            record: Record of an array or a scalar.
+
         Raises:
-            ValueError: If it is another object.
+            ValueError: If the record represents another object.
         """
         array_state = _find_array_state(record)
         if array_state:
             _, shape, dtype, is_fortran, content = array_state
-            # An array of objects has them as a list, and an array of numbers or texts as bytes.
+            # An array of Python objects is stored as a list; other arrays are stored as bytes.
             if isinstance(content, list):
                 return self(content)
             values = _parse_bytes(dtype, content)
-            self._spend(len(values))
+            self._count_values(len(values))
             order: Any = "F" if is_fortran else "C"
             return values.reshape(shape, order=order).tolist()
-        # A scalar is made of its dtype and its bytes, perhaps after the function that makes it.
+        # A scalar is made from its dtype and its bytes, which may follow the function that makes it.
         arguments = record.made_of
         if len(arguments) in (2, 3) and isinstance(arguments[-1], bytes):
             dtype, content = arguments[-2:]
@@ -225,11 +243,11 @@ class Plain:
             "Expected numpy's scalars and arrays in the suite's pickle, but it holds another object."
         )
 
-    def _spend(self, n_values: int) -> None:
-        """Count values against the limit.
+    def _count_values(self, n_values: int) -> None:
+        """Subtract a number of values from the number that may still be converted.
 
         Raises:
-            ValueError: If more values were converted than the limit allows.
+            ValueError: If the limit is exceeded.
         """
         self._n_remaining -= n_values
         if self._n_remaining < 0:
@@ -239,12 +257,13 @@ class Plain:
 
 
 def _find_array_state(record: Inert) -> tuple[Any, ...]:
-    """Return the state of an array of numpy: (version, shape, dtype, is Fortran order, content).
+    """Return the state of an array of numpy, by which it is recognized.
 
-    The pickle sets the state, or has it among the arguments of the constructor.
+    The state is stored as that of the record, or among the arguments of its constructor.
 
     Returns:
-        The five values; () if the record is no array.
+        The tuple (version, shape, dtype, is Fortran order, content); an empty tuple if the record is not
+        an array.
     """
     for value in (record.state, *record.made_of):
         if isinstance(value, tuple) and len(value) == 5:
@@ -253,10 +272,12 @@ def _find_array_state(record: Inert) -> tuple[Any, ...]:
 
 
 def get_entries(value: Any) -> Mapping[Any, Any]:
-    """Return the entries of a dictionary, or of the record of one; {} for anything else."""
+    """Return the entries of a dictionary, or of a record of one, such as an OrderedDict.
+
+    The result is empty if the value is neither.
+    """
     if isinstance(value, dict):
         return value
-    # A dictionary of another class, such as OrderedDict, is a record.
     if isinstance(value, Inert):
         return value.items
     return {}
@@ -266,23 +287,24 @@ def _parse_bytes(dtype: Any, content: Any) -> Any:
     """Return the array of numpy that is stored as bytes.
 
     Args:
-        dtype: Record of the dtype, made with a kind and a size such as "f8" (or "i8", "U12"). The second
-            entry of its state is the byte order, "<" or ">".
+        dtype: Record of the dtype. The first argument of its constructor is the name, such as "f8" or
+            "U12". Its state is a tuple (version, byte order, …), in which the byte order is "<" or ">".
         content: Bytes of the array.
 
     Raises:
-        ValueError: If the dtype is not one of numbers, truth values or texts.
+        ValueError: If the array does not consist of numbers, booleans or strings.
     """
-    kind: Any = ""
+    name: Any = ""
     if isinstance(dtype, Inert) and dtype.made_of:
-        kind = dtype.made_of[0]
-    is_known = isinstance(kind, str) and _DTYPE.fullmatch(kind) is not None
+        name = dtype.made_of[0]
+    is_known = isinstance(name, str) and _DTYPE.fullmatch(name) is not None
     if not is_known or not isinstance(content, bytes):
         raise ValueError(
             f"Expected numbers or texts of numpy in the suite's pickle, but got "
             f"{type(content).__name__}."
         )
     byte_order = "<"
-    if isinstance(dtype.state, tuple) and len(dtype.state) > 1 and dtype.state[1] == ">":
+    # The second entry of the state is the byte order.
+    if isinstance(dtype.state, tuple) and dtype.state[1:2] == (">",):
         byte_order = ">"
-    return np.frombuffer(content, dtype=f"{byte_order}{kind}")
+    return np.frombuffer(content, dtype=f"{byte_order}{name}")

@@ -1,4 +1,4 @@
-"""A behavioral suite: functionalities, their cases and what is expected of them, and suite files.
+"""A behavioral suite, with its functionalities, cases and expectations; and files of suites.
 
 A suite is JSON lines (`.jsonl`, `.jsonl.gz`). The first line is a header:
 
@@ -85,11 +85,11 @@ def _read_json_lines(file: Path) -> Iterator[tuple[str, Any]]:
         Location of the line for error messages, such as "line 2 of suite.jsonl", and its value.
 
     Raises:
-        ValueError: If the file is no text in UTF-8, or a line is no JSON.
+        ValueError: If the file is not encoded in UTF-8, or a line is not valid JSON.
     """
     try:
         open_text: Any = gzip.open if file.suffix == ".gz" else open
-        # Editors may write a byte order mark before the first line; utf-8-sig skips it.
+        # The encoding utf-8-sig skips the byte order mark that some editors write.
         with open_text(file, "rt", encoding="utf-8-sig") as stream:
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
@@ -109,15 +109,16 @@ def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
     Args:
         header: Value of the line: {"format": …, "version": 1, "name": …, "text_columns": […],
             "label_names": […]}; only the first two are required.
-        file: The file, for error messages and as the default of the name.
+        file: The file, for error messages. Its name is the default name of the suite.
 
     Returns:
-        The three values; label names are None if there are none, and checked by `Suite`.
+        The three values. Label names are None if the header does not have them; they are checked by
+        `Suite`.
 
     Raises:
-        ValueError: If it is no header of this version, or a key is unknown.
+        ValueError: If the line is not a header of this version, or a key is unknown.
     """
-    # The version is compared as a text, because True and 1.0 equal 1.
+    # The version is compared as a string, because True and 1.0 are equal to 1.
     is_suite = (
         isinstance(header, dict)
         and header.get("format") == FORMAT
@@ -129,7 +130,7 @@ def _parse_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
             "but it does not."
         )
     check_options(header, _HEADER_FIELDS, f"the first line of {file}")
-    # Suites written by hand mostly have one text.
+    # By default, an example has one text.
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list):
         raise ValueError(
@@ -142,19 +143,20 @@ def _parse_functionality(row: Any, location: str) -> Functionality:
     """Check a line of a suite file, and convert it to a functionality.
 
     Args:
-        row: Value of the line, in the form of the module docstring.
-        location: Description of the line for the error message.
+        row: Value of the line, such as {"functionality": …, "functionality_class": …, "test_type":
+            "MFT", "expectation": {"name": "equal"}, "cases": […]}.
+        location: Description of the line, for the error message.
 
     Raises:
-        ValueError: If it is no functionality; the message names the wrong entry.
+        ValueError: If the line is not a functionality; the message names the invalid entry.
     """
-    wrong_entry = "cases"
+    invalid_entry = "cases"
     try:
-        # A case without an id is called by its number.
+        # The default id of a case is its number.
         cases = [{"id": str(number), **case} for number, case in enumerate(row["cases"])]
         fields: dict[str, Any] = {}
         for key, value in row.items():
-            # The key of the name in a file is the name of the class.
+            # The field `name` has the key "functionality" in a file.
             field = "name" if key == "functionality" else key
             fields[field] = value
         fields["cases"] = cases
@@ -163,18 +165,22 @@ def _parse_functionality(row: Any, location: str) -> Functionality:
         keys = list(map(str, error.errors()[-1]["loc"]))
         if keys[0] == "name":
             keys[0] = "functionality"
-        wrong_entry = ".".join(keys)
+        invalid_entry = ".".join(keys)
     except (LookupError, TypeError, AttributeError):
-        # The line is no mapping, or its cases are none.
+        # The line is not a mapping, or has no list of cases.
         pass
     raise ValueError(
-        f"Expected a functionality in {location}, but {wrong_entry!r} is missing, invalid or "
+        f"Expected a functionality in {location}, but {invalid_entry!r} is missing, invalid or "
         "unknown."
     )
 
 
 def _make_row(functionality: Functionality) -> dict[str, Any]:
-    """Return a functionality as a line of a suite file, in the form of the module docstring."""
+    """Return a functionality as a line of a suite file, from which `_parse_functionality` makes it.
+
+    Args:
+        functionality: The functionality.
+    """
     row: dict[str, Any] = {
         "functionality": functionality.name,
         "functionality_class": functionality.functionality_class,
@@ -182,20 +188,25 @@ def _make_row(functionality: Functionality) -> dict[str, Any]:
         "expectation": dict(functionality.expectation),
         "cases": [_make_case_row(case) for case in functionality.cases],
     }
-    # Only suites with corrected issues have excluded cases.
+    # Cases are excluded only from suites whose known issues were corrected.
     if functionality.excluded:
         row["excluded"] = list(functionality.excluded)
     return row
 
 
 def _make_case_row(case: Case) -> dict[str, Any]:
-    """Return a case as an entry of a suite file: {"id": "0", "examples": ["Not good."], "labels": [0]}.
+    """Return a case as an entry of a suite file.
 
-    A single text is written without a list. `labels` and `meta` are left out if the case has none.
+    It is such as `{"id": "0", "examples": ["Not good."], "labels": [0]}`, or, with several texts per
+    example, `{"id": "0", "examples": [["Is it?", "Is it so?"]]}`.
+
+    Args:
+        case: The case. A single text is written without a list.
     """
     examples: list[Any] = []
     for texts in case.examples:
-        examples.append(texts[0] if len(texts) == 1 else texts)
+        is_single = len(texts) == 1
+        examples.append(texts[0] if is_single else texts)
     row: dict[str, Any] = {"id": case.id, "examples": examples}
     if case.labels is not None:
         row["labels"] = case.labels
@@ -212,7 +223,7 @@ class Suite:
     """A behavioral suite.
 
     Args:
-        name: Its name.
+        name: Name of the suite.
         text_columns: The names of the texts of an example, such as ("text",) or ("question",
             "context").
         functionalities: The functionalities.
@@ -241,7 +252,11 @@ class Suite:
     changes: tuple[IssueCount, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Check the names, the labels and every functionality."""
+        """Check the names, the labels and every functionality.
+
+        Raises:
+            TypeError, ValueError: As the docstring of the class describes.
+        """
         check_name(self.name, "suite")
         if not self.functionalities or not self.text_columns:
             raise ValueError(
@@ -258,17 +273,20 @@ class Suite:
         check_ids(self.text_columns, "text column")
         if self.label_names is not None:
             names = self._parse_label_names(self.label_names)
-            # The dataclass is frozen, but a list of names becomes a tuple.
+            # The fields of a frozen dataclass cannot be assigned directly.
             object.__setattr__(self, "label_names", names)
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
 
     def _parse_label_names(self, label_names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the labels as a tuple, after checking them.
+        """Check the names of the labels, and return them as a tuple.
+
+        Args:
+            label_names: Names of the labels 0, 1, ….
 
         Raises:
-            ValueError: If there are fewer than two, or two differ only in case or spaces.
+            ValueError: If there are fewer than two names, or two names differ only in case or spaces.
         """
         names = check_label_names(label_names)
         folded_names = {fold_name(name) for name in names}
@@ -291,20 +309,20 @@ class Suite:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Suite:
-        """Read a suite from a file of `write`, or one written by hand in the described form.
+        """Read a suite from a file that `write` or a user has written.
 
         Args:
-            path: JSON lines (`.jsonl`, `.jsonl.gz`).
+            path: JSON lines (`.jsonl`, `.jsonl.gz`), in the form that the docstring of the module describes.
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the file is no suite of this version. The message names the line.
+            ValueError: If the file is not a suite of this version. The message names the line.
         """
         file = Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
         rows = _read_json_lines(file)
-        # The first line is the header. An empty file has none, which `_parse_header` refuses.
+        # The first line is the header. For an empty file, it is None, and `_parse_header` raises an error.
         _, header = next(rows, ("", None))
         name, columns, label_names = _parse_header(header, file)
         functionalities = []
@@ -313,7 +331,11 @@ class Suite:
         return cls(name, columns, tuple(functionalities), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the suite as JSON lines, compressed if the name ends in .gz."""
+        """Write the suite as JSON lines, compressed if the name ends in .gz.
+
+        Args:
+            path: File to write, with the ending .jsonl or .jsonl.gz.
+        """
         file = Path(path)
         header = {
             "format": FORMAT,
@@ -325,7 +347,7 @@ class Suite:
             header["label_names"] = list(self.label_names)
         content = format_json_lines((header, *map(_make_row, self.functionalities))).encode()
         if file.suffix == ".gz":
-            # Without the time, the same suite gives the same bytes.
+            # Do not store the time, so that the same suite gives the same bytes.
             content = gzip.compress(content, mtime=0)
         return write_bytes(file, content)
 
@@ -348,7 +370,7 @@ class Suite:
 
         Yields:
             Column -> value: the text columns, id, case_id, functionality, functionality_class, test_type,
-            label (-1 unless it is a number) and answer ("" unless the label is a text).
+            label (-1 unless the label is a number) and answer ("" unless the label is a string).
         """
         for number, functionality in enumerate(self.functionalities):
             for case in functionality.cases:
@@ -368,7 +390,7 @@ class Suite:
     def to_dataset(self) -> datasets.Dataset:
         """Turn the suite into a dataset with one row per example.
 
-        `label` is -1 and `answer` empty for an example without one.
+        For an example without a label, `label` is -1 and `answer` is "".
         """
         return datasets.Dataset.from_list(
             list(self.examples()),
@@ -381,7 +403,7 @@ class Suite:
 
     @functools.cached_property
     def _table(self) -> SuiteTable:
-        """The table against which predictions are scored; computed once."""
+        """The result of `table`, which is computed once."""
         cases = self.cases()
         names = []
         classes = []
@@ -404,7 +426,7 @@ class Suite:
             # Labels and replacements have one entry per example.
             labels.extend(case.labels or [None] * len(case.examples))
             meta.extend(case.meta or [None] * len(case.examples))
-        # Scoring is faster if a suite without replacements has no column of them.
+        # Scoring is faster without a column of replacements.
         has_meta = any(pair is not None for pair in meta)
         return SuiteTable(
             functionalities=tuple(names),
@@ -425,12 +447,12 @@ class Suite:
 
         Every functionality is split as by scikit-learn's `train_test_split` with
         `random_state=seed`, first into halves, then the second half again. Functionalities without
-        a case in this part are left out. Cases that known issues left out keep their place in the
-        split, so that the others are in the published parts.
+        a case in this part are left out. The split is drawn over all released cases, including those
+        that known issues have dropped, so that each case is in its published part.
 
         Args:
             part: "train", "validation" or "test".
-            seed: Seed of the split; default 123, that of the published one.
+            seed: Seed of the split; default 123, the seed of the published split.
 
         References:
             Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
@@ -440,7 +462,7 @@ class Suite:
 
         def select_rows(functionality: Functionality) -> NDArray[np.int64]:
             """Return the indices of the cases of a functionality that are in the part."""
-            # The split is drawn over the released cases, whether they are still there or not.
+            # The split is drawn over the released cases, including dropped ones.
             n_released = len(functionality.cases) + len(functionality.excluded)
             train, held_out = _split_halves(np.arange(n_released), seed)
             validation, test = _split_halves(held_out, seed)
@@ -450,15 +472,16 @@ class Suite:
         return self.choose_cases(select_rows)
 
     def correct(self, issues: Sequence[Issue], *, is_published: bool = False) -> Suite:
-        """Return the suite with known issues corrected; `changes` counts what was done.
+        """Return the suite with known issues corrected. Its field `changes` counts the corrections.
 
         Args:
-            issues: Entries of a table. Those without a `test`, or about a test that the suite does not
-                have, are ignored.
-            is_published: Whether the suite is the released one, so that the counts must be exact.
+            issues: Entries of a table. An entry is ignored if its `test` is not a functionality of the
+                suite.
+            is_published: Whether this is the released suite, for which an entry states the exact number
+                of cases.
 
         Raises:
-            ValueError: If an entry finds another number of cases than it says.
+            ValueError: If an entry finds another number of cases than it states.
         """
         functionalities = []
         changes = list(self.changes)
@@ -474,15 +497,15 @@ class Suite:
         )
 
     def describe_corrections(self) -> str:
-        """Return what known issues changed in the suite, as one sentence; "" for nothing."""
+        """Describe the corrections of known issues in the suite, in one sentence; "" if there are none."""
         return describe_changes(self.name, self.changes)
 
     def choose_cases(self, rows: Callable[[Functionality], Any]) -> Suite:
         """Return the suite with a selection of the cases of each functionality, in their order.
 
         Args:
-            rows: Function from a functionality to the indices of the cases to keep, in any order. A
-                functionality without any is left out.
+            rows: Function from a functionality to the indices of the cases to keep, in any order. If there
+                are none, the functionality is left out.
         """
         functionalities = []
         for functionality in self.functionalities:
@@ -490,7 +513,7 @@ class Suite:
             if len(indices) == 0:
                 continue
             cases = tuple(functionality.cases[index] for index in np.sort(indices))
-            # A selection has no published split, so the positions of excluded cases mean nothing in it.
+            # `excluded` has positions among all released cases, which are not those of a selection.
             functionalities.append(dataclasses.replace(functionality, cases=cases, excluded=()))
         return dataclasses.replace(self, functionalities=tuple(functionalities))
 
@@ -500,7 +523,7 @@ def _number_repeated_cases(
 ) -> NDArray[np.int64] | None:
     """Number the clusters of cases with the same texts.
 
-    A model gives the cases of a cluster one answer, so that they are not independent.
+    A model gives the same answer to all cases of a cluster, so that they are not independent.
 
     Args:
         functionality_numbers: C indices: the functionality of each case.
@@ -512,7 +535,7 @@ def _number_repeated_cases(
     cluster_by_texts: dict[Any, int] = {}
     clusters = []
     for number, case in zip(functionality_numbers, cases, strict=True):
-        # A new combination gets the next number.
+        # New texts get the next number.
         key = (number, case.examples)
         clusters.append(cluster_by_texts.setdefault(key, len(cluster_by_texts)))
     has_repetitions = len(cluster_by_texts) < len(cases)
@@ -526,7 +549,7 @@ def make_example_features(
 
     Args:
         text_columns: Names of the texts of an example.
-        label_names: Names of the labels, which become classes; None for labels that are mere numbers.
+        label_names: Names of the labels; None if the labels have no names.
     """
     text = datasets.Value("string")
     columns = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
@@ -543,7 +566,7 @@ def _split_halves(
 
     Args:
         items: (N,) items.
-        seed: Seed of the legacy generator of numpy, which the published split used.
+        seed: Seed of numpy's legacy generator, with which the published split was drawn.
 
     Returns:
         The first half, rounded down, and the second half, rounded up.
@@ -565,9 +588,9 @@ def open_suite(
 ) -> Suite:
     """Open a suite: a file of `Suite.write`, or a released suite of CheckList.
 
-    Known issues of the released suites are corrected by default: wrong labels, a rule that asks for
-    more than its authors did, cases that contradict themselves, and cases that cannot fail.
-    `changes` of the suite says what was corrected.
+    Known issues of the released suites are corrected by default: wrong labels, a rule that is
+    stricter than its authors described, cases that contradict themselves, and cases that cannot fail.
+    `changes` of the suite counts the corrections.
 
     Args:
         name_or_path: A .jsonl or .jsonl.gz file, or one of CheckList's released suites by name:
@@ -576,11 +599,11 @@ def open_suite(
         data_dir: The folder of local copies of the catalog's sources; not used for a file.
         known_issues: True corrects the known issues of a released suite, False opens it as released,
             and a file adds a user's own table.
-        paper_labels: Whether two labels are corrected as in BeLUGA. None (default) for what
-            `known_issues` says. True with `known_issues=False` gives the suites of that paper. For a
-            file, False ignores the entries of a user's own table that name a paper.
-        max_cases: The maximum number of cases per functionality. None for all.
-        seed: The seed of their choice.
+        paper_labels: Whether two labels are corrected as in BeLUGA. None (default) to decide by
+            `known_issues`. True with `known_issues=False` gives the suites of that paper. For a file,
+            False ignores the entries of a user's own table that name a paper.
+        max_cases: Maximum number of cases per functionality, drawn at random; None for all.
+        seed: Seed of the draw.
 
     Returns:
         The suite.
@@ -588,19 +611,19 @@ def open_suite(
     Raises:
         TypeError: If the argument is neither a name nor a path.
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite, or there is no suite of this name.
+        ValueError: If the file is not a suite, or there is no suite of this name.
     """
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known_names = [name for name in available_datasets() if name.startswith("checklist_")]
-    # `os.path.isfile` is False for a name that no file can have, for which `Path.is_file` raises.
+    # Unlike `Path.is_file`, `os.path.isfile` raises no error for a name that is too long for a file.
     if os.path.isfile(file):
         issues = select_issues(known_issues)
         if paper_labels is False:
             issues = tuple(issue for issue in issues if not issue.paper)
         suite = Suite.read(file).correct(issues)
     elif str(name_or_path) in known_names:
-        # Any, because only the builders of suites have the method `suite`.
+        # The type is Any, because only the builders of suites have the method `suite`.
         builder: Any = load_builder(
             str(name_or_path),
             data_dir=data_dir,
@@ -614,12 +637,12 @@ def open_suite(
         raise make_unknown_name_error("suite", name_or_path, known_names)
     if max_cases is None:
         return suite
-    # Known issues are corrected before cases are drawn, so that every drawn case counts.
+    # Cases are drawn after the correction, so that no drawn case is dropped.
     n_max = check_count(max_cases, "max_cases")
 
     def draw_cases(functionality: Functionality) -> Any:
-        """Return the indices of at most `n_max` cases."""
-        # A stream per name, so that a change of one functionality leaves the draws of others alone.
+        """Return the indices of at most `n_max` cases, drawn at random."""
+        # The name is part of the seed, so that the draw does not depend on other functionalities.
         rng = item_rng(seed, functionality.name)
         return rng.permutation(len(functionality.cases))[:n_max]
 

@@ -61,10 +61,10 @@ def fill(
     across: str | None = None,
     **lexicons: Sequence[str],
 ) -> list[Case]:
-    """Fill the slots of a template with entries of lexicons.
+    """Make cases of a template by filling its slots with entries of lexicons.
 
     Args:
-        template: A text, or a list with the examples of a case: each a text, or a tuple of texts
+        template: A string, or a list with the examples of a case: each a string, or a tuple of strings
             for suites with several text columns.
         n: Number of cases, sampled without replacement; None (default) for all combinations, in
             the order of the lexicons.
@@ -80,8 +80,8 @@ def fill(
         The cases. Their ids are their numbers.
 
     Raises:
-        TypeError: If the template is neither a text nor a list of examples, or a lexicon is not a
-            list of texts.
+        TypeError: If the template is neither a string nor a list of examples, or a lexicon is not a
+            list of strings.
         ValueError: If a slot has no lexicon, a lexicon has too few entries, or there would be more
             than `MAX_CASES` cases.
 
@@ -100,23 +100,24 @@ def fill(
     """
     examples = _parse_template(template)
     slots = _list_slots(examples)
-    choices = _make_choices(slots, lexicons)
+    slot_groups = _group_slots(slots, lexicons)
     if across is not None and across not in slots:
         raise make_unknown_name_error("slot for `across`", across, slots)
 
-    # The entries of `across` are the examples of every case: they are no further combinations.
+    # Without `across`, the examples of a case are those of the template. With it, each example is
+    # repeated with every entry of this slot, which is then not combined with the other slots.
     versions: Sequence[Entries] = [{}]
     if across is not None:
-        (choice,) = [choice for choice in choices if across in choice.slots]
-        if len(choice.slots) > 1:
+        (group,) = [group for group in slot_groups if across in group.slots]
+        if len(group.slots) > 1:
             raise ValueError(
                 f"Expected `across` to name a slot with its own lexicon, but got {across!r}."
             )
-        versions = [{across: entry} for entry in choice.entries]
-        choices = [choice for choice in choices if across not in choice.slots]
+        versions = [{across: entry} for entry in group.entries]
+        slot_groups = [group for group in slot_groups if across not in group.slots]
 
     cases = []
-    for number, combination in enumerate(_select_combinations(choices, n, seed, template)):
+    for number, combination in enumerate(_select_combinations(slot_groups, n, seed, template)):
         texts = []
         labels: list[Label] = []
         for version in versions:
@@ -124,7 +125,6 @@ def fill(
             for example in examples:
                 texts.append(tuple(text.write(entries) for text in example))
                 labels.append(label(entries) if callable(label) else label)
-        # None says more than a row of None: the case has no labels.
         has_labels = any(value is not None for value in labels)
         cases.append(
             Case(
@@ -138,16 +138,21 @@ def fill(
 
 @dataclasses.dataclass(frozen=True)
 class _Slot:
-    """A slot of a template: its name, and the letter of its article, or ""."""
+    """A slot of a template.
+
+    Attributes:
+        name: Name of the slot.
+        article: "a" or "A" if the entry follows an indefinite article, "" otherwise.
+    """
 
     name: str
     article: str
 
     def write(self, entry: str) -> str:
-        """Return an entry of a lexicon as the slot shows it: after "a" or "an" if the slot has an article."""
+        """Return an entry of a lexicon, after "a" or "an" if the slot has an article."""
         if not self.article:
             return entry
-        # The first letter decides, which is right for most words: "an hour" has to be written out.
+        # The article depends on the first letter, which is wrong for a few words, such as "hour".
         if entry[:1] in _VOWELS:
             return f"{self.article}n {entry}"
         return f"{self.article} {entry}"
@@ -155,7 +160,7 @@ class _Slot:
 
 @dataclasses.dataclass(frozen=True)
 class _Text:
-    """One text of a template: plain texts and slots."""
+    """One text of a template, as a sequence of plain strings and slots."""
 
     parts: tuple[str | _Slot, ...]
 
@@ -178,12 +183,12 @@ def _parse_template(template: Any) -> list[tuple[_Text, ...]]:
     """Parse a template into the texts of each of its examples.
 
     Args:
-        template: A text, which is a single example; or a list of examples, each a text or a tuple of
-            texts.
+        template: A string, which is a single example; or a list of examples, each a string or a tuple
+            of strings.
 
     Raises:
-        TypeError: If it is anything else.
-        ValueError: If a text is empty, or has a lone brace.
+        TypeError: If the template has another type.
+        ValueError: If a text is empty, or has a single brace.
     """
     if isinstance(template, str):
         return [(_parse_text(template),)]
@@ -202,12 +207,15 @@ def _parse_template(template: Any) -> list[tuple[_Text, ...]]:
 
 
 def _parse_text(text: str) -> _Text:
-    """Split a text of a template into plain texts and slots.
+    """Split a text of a template into plain strings and slots.
 
     For example, "A {job}." becomes "A ", the slot `job`, and ".".
 
+    Args:
+        text: A text of a template.
+
     Raises:
-        ValueError: If it has a brace that neither belongs to a slot nor is written twice.
+        ValueError: If the text has a brace that neither belongs to a slot nor is written twice.
     """
     parts: list[str | _Slot] = []
     end = 0
@@ -217,10 +225,10 @@ def _parse_text(text: str) -> _Text:
         if match["name"]:
             parts.append(_Slot(name=match["name"], article=match["article"] or ""))
         elif match.group() in ("{{", "}}"):
-            # A brace of the text is written twice.
+            # Two braces in a template mean one brace in the text.
             parts.append(match.group()[0])
         else:
-            # A lone brace is more often a mistake than meant as a text.
+            # A single brace is most likely a mistake.
             raise ValueError(
                 "Expected a slot such as {name} or {a:name} at character "
                 f"{match.start()} of the template {text!r}. Write a brace of the text twice."
@@ -247,8 +255,13 @@ def _list_slots(examples: Sequence[Sequence[_Text]]) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Choice:
-    """Slots that share a lexicon, and its distinct entries."""
+class _SlotGroup:
+    """Slots that are filled from the same lexicon.
+
+    Attributes:
+        slots: Names of the slots, such as ("name1", "name2").
+        entries: Distinct entries of the lexicon.
+    """
 
     slots: tuple[str, ...]
     entries: tuple[str, ...]
@@ -270,23 +283,23 @@ class _Choice:
         remaining = list(self.entries)
         n_combinations = self.n_combinations
         for slot in self.slots:
-            # The entry of this slot is followed by equally many combinations of the further slots.
+            # For each entry of this slot, there are equally many combinations of the further slots.
             n_combinations //= len(remaining)
             position, index = divmod(index, n_combinations)
             yield slot, remaining.pop(position)
 
 
-def _make_choices(slots: Sequence[str], lexicons: Mapping[str, Any]) -> list[_Choice]:
+def _group_slots(slots: Sequence[str], lexicons: Mapping[str, Any]) -> list[_SlotGroup]:
     """Group the slots of a template by the lexicon that fills them.
 
     Args:
         slots: Names of the slots.
-        lexicons: Name -> entries. A slot takes the lexicon of its name, or that of its name without the
-            number at its end: `name1` and `name2` share the lexicon `name`.
+        lexicons: Name -> entries. A slot is filled from the lexicon of the same name, or of its name
+            without the number at the end: `name1` and `name2` share the lexicon `name`.
 
     Raises:
-        TypeError: If a lexicon is no list of texts.
-        ValueError: If a slot has no lexicon, or slots share one with too few entries.
+        TypeError: If a lexicon is not a list of strings.
+        ValueError: If a slot has no lexicon, or a lexicon has fewer entries than slots.
     """
     slots_by_lexicon: dict[str, list[str]] = {}
     for slot in slots:
@@ -297,31 +310,30 @@ def _make_choices(slots: Sequence[str], lexicons: Mapping[str, Any]) -> list[_Ch
             raise make_unknown_name_error("lexicon for a slot", slot, lexicons)
         slots_by_lexicon.setdefault(name, []).append(slot)
 
-    choices = []
-    for name, own_slots in slots_by_lexicon.items():
+    slot_groups = []
+    for name, lexicon_slots in slots_by_lexicon.items():
         entries = check_texts(lexicons[name], name, allow_empty=True)
-        # A repeated entry would make repeated cases.
+        # Drop repeated entries, which would make repeated cases.
         distinct_entries = tuple(dict.fromkeys(entries))
-        if len(distinct_entries) < len(own_slots):
+        if len(distinct_entries) < len(lexicon_slots):
             raise ValueError(
-                f"Expected at least {len(own_slots)} different entries in the lexicon {name!r}, "
-                f"one for each of {', '.join(own_slots)}, but got {len(distinct_entries)}."
+                f"Expected at least {len(lexicon_slots)} different entries in the lexicon {name!r}, "
+                f"one for each of {', '.join(lexicon_slots)}, but got {len(distinct_entries)}."
             )
-        choices.append(_Choice(slots=tuple(own_slots), entries=distinct_entries))
-    return choices
+        slot_groups.append(_SlotGroup(slots=tuple(lexicon_slots), entries=distinct_entries))
+    return slot_groups
 
 
 def _select_combinations(
-    choices: Sequence[_Choice], n: int | None, seed: int, template: Any
+    slot_groups: Sequence[_SlotGroup], n: int | None, seed: int, template: Any
 ) -> Iterator[Entries]:
     """Yield the entries of the slots for each case: all combinations, or a sample of them.
 
     Args:
-        choices: Slots with their entries, one choice per lexicon.
+        slot_groups: For each lexicon, its entries and the slots that they fill.
         n: Number of cases; None, or more than there are combinations, for all of them in order.
         seed: Seed of the sample.
-        template: The template. Its text is part of the seed, so that two templates do not get the same
-            entries.
+        template: The template. It is part of the seed, so that two templates do not get the same entries.
 
     Yields:
         Name of a slot -> its entry, such as {"name1": "Ann", "name2": "Eve"}.
@@ -329,7 +341,7 @@ def _select_combinations(
     Raises:
         ValueError: If there would be more than `MAX_CASES` cases.
     """
-    sizes = [choice.n_combinations for choice in choices]
+    sizes = [group.n_combinations for group in slot_groups]
     total = math.prod(sizes)
     n_cases = total
     if n is not None:
@@ -345,13 +357,13 @@ def _select_combinations(
         rng = item_rng(check_seed(seed), repr(template))
         indices = _sample_indices(rng, total, n_cases)
     for index in indices:
-        # The index is a number with one digit per lexicon. The last digit changes fastest, as in nested
-        # loops, so that digits are split off from the end.
+        # Combinations are numbered like nested loops over the lexicons, the last one being the innermost.
+        # So the index is a number with one digit per lexicon, which are split off from the end.
         entries: dict[str, str] = {}
         remainder = index
-        for choice, size in zip(reversed(choices), reversed(sizes), strict=True):
+        for group, size in zip(reversed(slot_groups), reversed(sizes), strict=True):
             remainder, digit = divmod(remainder, size)
-            entries.update(choice.select(digit))
+            entries.update(group.select(digit))
         yield entries
 
 
@@ -366,8 +378,8 @@ def _sample_indices(rng: Any, total: int, n: int) -> list[int]:
     if total <= 2 * MAX_CASES:
         sample: list[int] = rng.permutation(total)[:n].tolist()
         return sample
-    # There are too many indices to permute them. As n is less than half of them, an index that is drawn
-    # again is rare, and simply drawn anew.
+    # There are too many indices to permute them. Draw with replacement until n are distinct: at most half
+    # of all indices are needed, so that few draws are repetitions.
     indices: dict[int, None] = {}
     while len(indices) < n:
         fractions = rng.random(n)
@@ -386,16 +398,16 @@ def make_versions(
 
     Args:
         texts: N original texts.
-        change: Function from a text to its changed version, or a list of them; None, or the text
-            itself, if the change does not apply.
+        change: Function from a text to its changed version, or to a list of versions. It returns None, or
+            the unchanged text, if the change does not apply.
 
     Returns:
         The cases, with the original as the first example. Texts without a changed version are left
-        out: their tests could not fail.
+        out, because their cases could not fail.
 
     Raises:
-        TypeError: If a text or a version is not a text.
-        ValueError: If the change applies to no text.
+        TypeError: If a text or a version is not a string.
+        ValueError: If the change applies to none of the texts.
 
     Example:
         >>> cases = make_versions(["It isn't bad.", "Fine."], lambda text: text.replace("n't", " not"))
@@ -407,7 +419,9 @@ def make_versions(
         result = change(text)
         if result is None:
             continue
-        versions = check_texts([result] if isinstance(result, str) else list(result), "change")
+        if isinstance(result, str):
+            result = [result]
+        versions = check_texts(list(result), "change")
         examples = [(version,) for version in versions if version != text]
         if examples:
             cases.append(Case(id=str(row), examples=((text,), *examples)))
@@ -448,9 +462,9 @@ def mft(
         >>> negation.cases[0].labels, negation.expectation
         ((0,), {'name': 'equal'})
     """
-    # One label for all cases replaces those that the cases may have.
     parsed = _parse_cases(cases)
     if label is not None:
+        # Replace the labels that the cases may have.
         relabeled = []
         for case in parsed:
             labels = (label,) * len(case.examples)
@@ -519,13 +533,13 @@ def directional(
 
 
 def _parse_cases(cases: Any) -> list[Case]:
-    """Return cases with their numbers as ids. A text becomes a case of one example.
+    """Return cases with their numbers as ids. A string becomes a case of one example.
 
     Args:
-        cases: List of cases and texts.
+        cases: List of cases and strings.
 
     Raises:
-        TypeError: If it is no list, or an element is neither a case nor a text.
+        TypeError: If `cases` is not a list, or an element is neither a case nor a string.
     """
     check_kind(cases, "cases", list | tuple)
     parsed = []
@@ -533,6 +547,6 @@ def _parse_cases(cases: Any) -> list[Case]:
         check_kind(case, "cases", Case | str)
         if isinstance(case, str):
             case = Case(id=str(number), examples=((case,),))
-        # Cases of several templates may have the same ids.
+        # The ids are replaced, because cases of several templates may have the same ones.
         parsed.append(dataclasses.replace(case, id=str(number)))
     return parsed
