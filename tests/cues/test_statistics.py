@@ -96,6 +96,15 @@ class TestDefinition:
             > alone.find("the").p_value
         )
 
+    # 10 / 49 is exact in floating point after a multiplication by 49, 1 / 49 is not.
+    @pytest.mark.parametrize("n_hits", [1, 10, 40])
+    def test_a_single_group_is_one_observation(self, n_hits):
+        labels = [0] * n_hits + [1] * (49 - n_hits)
+        cue = cue_statistics([["k", "b"]] * 49, labels, groups=["g"] * 49).find("k")
+        assert cue.low < 0.05
+        assert cue.high > 0.95
+        assert cue.p_value == 1.0
+
     def test_null_p_values_are_not_too_small(self):
         # 200 cues that say nothing: at most about 5 % of exact tests fall below 0.05 (they are conservative).
         rng = np.random.default_rng(1)

@@ -118,6 +118,27 @@ def test_rogan_gladen_intervals_end_at_that_of_the_human_labels():
     assert width == pytest.approx(result.human.high - result.human.low, rel=0.05)
 
 
+def test_unlabeled_answers_that_the_judge_rejects_count_as_zero():
+    human = [1] * 8 + [0] * 8 + [NAN] * 20
+    judged = [1] * 8 + [0] * 8 + [0] * 20
+
+    result = correct_judged_accuracy(judged, human)
+
+    # The judge accepts none of the unlabeled answers and half of the labeled ones: w 0 + (1 - w) / 2.
+    assert 0.0 < result.weight < 1.0
+    assert result.prediction_powered.value == pytest.approx((1 - result.weight) / 2)
+
+
+def test_intervals_of_a_perfect_judge_stay_in_range():
+    human = [1] * 30 + [0] * 2 + [NAN] * 200
+    judged = [1] * 30 + [0] * 2 + [1] * 200
+
+    result = correct_judged_accuracy(judged, human)
+
+    assert result.rogan_gladen.value == pytest.approx(230 / 232)
+    assert 0.9 < result.rogan_gladen.low < result.rogan_gladen.high <= 1.0
+
+
 @pytest.mark.parametrize(
     ("judged", "human", "words"),
     [

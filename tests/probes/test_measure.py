@@ -13,10 +13,10 @@ from rightreasons.datasets.perturbing.arms import name_extra_choices
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
+    count_spare_choices,
     measure_option_order,
     measure_probes,
     probe_tables,
-    spare_choices,
 )
 
 
@@ -150,7 +150,7 @@ def test_orders_need_one_number_of_choices():
 
 def test_spare_choices_are_counted_without_case():
     # Four different texts; the longest row has three.
-    assert spare_choices([["Yes", "no "], ["yes", "maybe", "never"]]) == 1
+    assert count_spare_choices([["Yes", "no "], ["yes", "maybe", "never"]]) == 1
 
 
 def test_confidences_of_items_with_choices_of_different_numbers():

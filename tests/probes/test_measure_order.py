@@ -3,7 +3,7 @@
 import numpy as np
 
 from rightreasons.datasets.perturbing.orders import list_choice_orders
-from rightreasons.probes.measure import measure_option_order, steady_picks
+from rightreasons.probes.measure import find_steady_items, measure_option_order
 
 
 def test_more_than_three_choices_go_round():
@@ -16,7 +16,7 @@ def test_more_than_three_choices_go_round():
 
 def test_who_has_no_answer_is_not_counted():
     # Under both orders of two choices: the first item keeps its choice, the second its position.
-    known, steady = steady_picks(list_choice_orders(2), np.array([[0, 1, 0], [1, 1, -1]]))
+    known, steady = find_steady_items(list_choice_orders(2), np.array([[0, 1, 0], [1, 1, -1]]))
     assert known.tolist() == [True, True, False]
     assert steady.tolist() == [True, False]
 

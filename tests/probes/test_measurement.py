@@ -11,7 +11,7 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import ProbeTables
-from rightreasons.probes.measurement import ProbesMeasurement, decisions
+from rightreasons.probes.measurement import ProbesMeasurement, decide_figures
 from rightreasons.probes.question import PROBES, show_kept_items
 
 N_CHOICES = 4
@@ -43,12 +43,22 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
     groups = None if copies == 1 else [f"g{n // copies}" for n in range(n_items * copies)]
     found = tables(np.repeat(right, copies), groups)
     hits = None if steady is None else (np.arange(steady[1]) < steady[0], None)
-    decided = decisions(found, picked, steady=hits, resampling=RESAMPLING)
+    decided = decide_figures(found, picked, steady=hits, resampling=RESAMPLING)
     reading, context = (
-        found.reading(picked, RESAMPLING),
+        found.compare_readings(picked, RESAMPLING),
         SimpleNamespace(resampling=RESAMPLING, logged_arms=None),
     )
     return ProbesMeasurement(context, found, picked, decided, reading, steady=hits)
+
+
+@pytest.mark.parametrize(
+    ("groups", "units"), [([0, 0, 1, 1], [0, 0, 1, 1]), (["", "", "a", "a"], [0, 1, 2, 2])]
+)
+def test_a_group_may_be_called_zero_and_only_an_empty_name_is_none(groups, units):
+    found = tables([0, 1, 2, 3], groups).units
+    _, numbers = np.unique(found, return_inverse=True)
+    pairs = {(left, right) for left, right in zip(numbers.tolist(), units, strict=True)}
+    assert len(pairs) == len(set(units)) == len(set(numbers.tolist()))
 
 
 def test_items_are_shown_whose_answer_stays_the_right_ones_first():
@@ -69,7 +79,7 @@ def test_items_are_shown_whose_answer_stays_the_right_ones_first():
     }
     for probe, words in (
         ("no_question", "Without its question"),
-        ("wrong_question", "With “C?” in the place of its"),
+        ("wrong_question", "With “C?” instead of its question"),
     ):
         m = SimpleNamespace(
             tables=ProbeTables(tables, (1,), 0), picked=picked, probe=probe, scored=None
@@ -142,18 +152,19 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
 def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch):
     asked = []
 
-    def paralysis(self, k, resampling):
+    def measure_paralysis(self, k, resampling):
         asked.append((k, resampling.level))
         return SimpleNamespace(restricted_drop=SimpleNamespace(estimate=Estimate(0.3, 0.2, 0.4)))
 
-    monkeypatch.setattr(ProbeTables, "paralysis", paralysis)
+    monkeypatch.setattr(ProbeTables, "measure_paralysis", measure_paralysis)
     labels = np.arange(40) % 4
     scores = ProbeTables(tables(labels).tables, (1, 4, 2), 0)
     picked = dict.fromkeys((ORIGINAL, "no_question", "wrong_question"), labels)
     assert (
-        decisions(scores, picked, joint=True, resampling=RESAMPLING)["paralysis"].level == "large"
+        decide_figures(scores, picked, joint=True, resampling=RESAMPLING)["paralysis"].level
+        == "large"
     )
-    assert "paralysis" not in decisions(scores, picked, resampling=RESAMPLING)
+    assert "paralysis" not in decide_figures(scores, picked, resampling=RESAMPLING)
     # Four tests: with another question, with none, what is right without one, and added choices.
     assert asked == [(4, pytest.approx(1 - 0.05 / 4))]
 

@@ -115,3 +115,17 @@ def test_choices_only_against_majority():
     assert result.majority == 0.8
     # P(at least 9 of 10 at .8) = 10 * .8^9 * .2 + .8^10 = .268435 + .107374
     assert result.p_value == pytest.approx(0.3758096, abs=1e-6)
+
+
+def test_a_p_value_of_clusters_that_underflows_is_not_that_of_a_missing_test():
+    # 2,000 clusters of two items; all picks are correct but one, and the majority is one half.
+    labels = np.tile([0, 1], 2000)
+    picks = labels.copy()
+    picks[0] = 1
+    clusters = np.repeat(np.arange(2000), 2)
+
+    result = choices_only(picks, labels, clusters=clusters)
+
+    # t = 0.49975 / (0.0112 / sqrt(2000)) = 1999 with 1,999 degrees of freedom.
+    assert result.p_value == 0.0
+    assert choices_only(labels, labels, clusters=clusters).p_value == 1.0

@@ -83,15 +83,15 @@ def test_an_answer_without_a_kind_has_no_role_to_look_for():
 
 
 def test_a_source_has_a_name_that_the_question_lacks():
-    names = {Source.of("colleague", str(n), QUESTION).name for n in range(200)}
+    names = {Source.draw("colleague", str(n), QUESTION).name for n in range(200)}
     assert names == set(NAMES)
     everyone = " ".join(NAMES[:-1])
-    assert Source.of("colleague", "1", everyone).name == NAMES[-1]
+    assert Source.draw("colleague", "1", everyone).name == NAMES[-1]
     with pytest.raises(
         ValueError,
         match="'1' contains the names",
     ):
-        Source.of("colleague", "1", " ".join(NAMES))
+        Source.draw("colleague", "1", " ".join(NAMES))
 
 
 def test_half_a_surrogate_pair_is_a_sign_like_others():

@@ -239,7 +239,7 @@ def test_a_model_that_answers_nothing_is_one_sentence():
                 [["I cannot say anything about that, as it is not for me to tell."]] * len(requests)
             )
 
-    with pytest.raises(ValueError, match="hint at others"):
+    with pytest.raises(ValueError, match="hint at other"):
         measured(None, 19, engine=Mute(Script()))
 
 
@@ -348,15 +348,15 @@ def test_rows_give_the_figures_that_the_model_gave():
         ),
         (
             {"item": "a", "arm": "else", "answer": 1},
-            "Expected an arm of plain, neutral, hint and own, but row 1",
+            "Expected `arm` to be plain, neutral, hint or own, but row 1",
         ),
         (
             {"item": "a", "arm": "hint", "answer": 1, "kind": "rumor"},
-            "Expected a kind of colleague, professor",
+            "Expected `kind` to be one of colleague, professor",
         ),
         (
             {"item": "a", "arm": "neutral", "answer": 1, "kind": "rumor"},
-            "Expected a kind of colleague, professor",
+            "Expected `kind` to be one of colleague, professor",
         ),
         (
             {
@@ -368,7 +368,7 @@ def test_rows_give_the_figures_that_the_model_gave():
                 "prompt": "",
                 "choices": [],
             },
-            "Expected a kind of colleague, professor, metadata, earlier, validator, the hinted option and the source",
+            "Expected `kind` to be one of colleague, professor, metadata, earlier, validator, with the hinted option",
         ),
         (
             {"item": "a", "arm": "plain", "answer": True},

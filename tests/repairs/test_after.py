@@ -157,11 +157,11 @@ def test_a_list_that_decided_opens_the_next_report(tmp_path):
     second = audit_nouns(read_content, tmp_path / "second", plant=None, after=tmp_path / "first")
     assert abs(find_row(second, "words listed before")["effect"]["deciding_share"]) < 0.1
     claim = second["finding"]["claim"]
-    assert claim.startswith("lets words, such as")
+    assert claim.startswith("lets words such as")
     before = first["data"]["tested"]["decisive_share"]
     assert f"({before:.1%} before)" in claim
 
     # A third audit tests the list as well, and compares with what the second one found.
     third = audit_nouns(read_content, tmp_path / "third", plant=None, after=tmp_path / "second")
     assert third["data"]["tested"]["test"] == "words listed before"
-    assert third["finding"]["claim"].startswith("lets words, such as")
+    assert third["finding"]["claim"].startswith("lets words such as")

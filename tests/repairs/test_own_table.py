@@ -81,6 +81,18 @@ def test_ids_stay_unique(tmp_path):
     assert [row["source_id"] for row in rows] == [name.split("-")[0] for name in names]
 
 
+def test_ids_stay_unique_if_an_id_ends_like_that_of_a_copy(tmp_path):
+    ids = ["a", "a-2", "b", "c"]
+    texts = ["a copper pot", "a marble bath", "plain", "twice copper"]
+    columns = {"id": ids, "text": texts, "label": [*NAMES, *NAMES]}
+    file = write_file(tmp_path, "train.csv", columns)
+    rows = read_file(edit(open_training_set(file, NAMES)).write(tmp_path / "repaired.csv"))
+
+    names = [row["id"] for row in rows]
+    assert len(set(names)) == len(names) > len(ids)
+    assert set(ids) <= set(names)
+
+
 def test_labels_keep_their_type_and_classes_of_a_data_set_their_names():
     datasets = pytest.importorskip("datasets")
     columns = {"review": TEXTS, "stars": [0, 1, 1, 0]}

@@ -151,6 +151,23 @@ def test_words_that_nobody_judged_are_listed_and_then_read_from_the_plan(audited
     assert repair(audited, tmp_path / "out", not_reasons=()).repaired is True
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "words: copper",
+        "words: [copper]",
+        "words: [{reason: no}]",
+        "words: [{word: a, reason: 2}]",
+    ],
+)
+def test_a_plan_that_was_edited_wrongly_is_refused(tmp_path, words):
+    file = tmp_path / PLAN_FILE
+    file.write_text(words, "utf-8")
+    with pytest.raises(ValueError, match="^Expected "):
+        read_plan(file)
+
+
 def test_a_judge_is_asked_in_rounds(audited, tmp_path):
     asked = []
 
@@ -170,7 +187,7 @@ def test_a_judge_is_asked_in_rounds(audited, tmp_path):
 @pytest.mark.parametrize(
     ("options", "match", "option"),
     [
-        ({"not_reasons": ["velvet"]}, "none of them", "not_reasons"),
+        ({"not_reasons": ["velvet"]}, "no training text", "not_reasons"),
         ({"not_reasons": ["copper pot"]}, "single words", "not_reasons"),
         ({"not_reasons": ["no"]}, "nothing to repair", "not_reasons"),
         ({"retrain": "train it"}, "fine-tune", "retrain"),
@@ -259,7 +276,7 @@ def write_table(file, texts, labels):
 @pytest.mark.parametrize(
     ("change", "words", "message"),
     [
-        ({}, ["--not-reasons", "velvet"], "none of them has"),
+        ({}, ["--not-reasons", "velvet"], "no training text"),
         ({}, ["--not-reasons", "copper pot"], "single words"),
         ({}, ["--not-reasons", "copper", "--method", "shuffle"], "one of"),
         ({}, ["--not-reasons", "copper", "--retrain", "make model"], "fine-tune"),

@@ -134,7 +134,7 @@ class TestValidity:
         assert part.rows.tolist() == rows.tolist()
         assert part.n_left_out == 24 - len(rows)
         assert part.left_out.startswith(
-            f"{24 - len(rows)} of 24 items are left out, because their attributions miss"
+            f"{24 - len(rows)} of 24 items are excluded, because their attributions miss"
         )
         assert [row.to_dict() for row in part.reliance.examples] == [
             whole.reliance.examples[row].to_dict() for row in rows

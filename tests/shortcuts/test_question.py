@@ -305,4 +305,4 @@ def test_figures_are_withheld_where_attributions_do_not_add_up(
     assert figures["deciding_share"] > 0.25
     assert "shortcut_rate" not in figures
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
-    assert "out, because" in page
+    assert "excluded, because" in page

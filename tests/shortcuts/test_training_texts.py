@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.verdicts.classes import PARTS
-from benchmarks.verdicts.texts import texts
+from benchmarks.verdicts.texts import draw_labeled_texts
 
 import rightreasons
 from shortcuts.planted_models import draw_texts, read_content
@@ -16,7 +16,7 @@ NAMES = ("bad", "good")
 
 def table(path, n_items, seed, names=NAMES):
     """Write a file as a German spreadsheet does, with a planted word that agrees with 95 % of the labels."""
-    made, labels = texts(n_items, seed, PARTS["follows a word of .95"][2].plant)
+    made, labels = draw_labeled_texts(n_items, seed, PARTS["follows a word of .95"].plant)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=";")
         writer.writerows(
@@ -25,7 +25,7 @@ def table(path, n_items, seed, names=NAMES):
     return path
 
 
-def follower(rows, rule=PARTS["follows a word of .95"][2].rule):
+def follower(rows, rule=PARTS["follows a word of .95"].rule):
     logits = np.array([[-rule(text), rule(text)] for text in rows])
     return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 
@@ -132,7 +132,7 @@ def test_a_word_of_a_script_without_spaces_is_named(tmp_path):
 
 
 def test_what_decides_a_twentieth_of_the_items_decides_a_rare_label(tmp_path):
-    made, _ = texts(600, 5)
+    made, _ = draw_labeled_texts(600, 5)
     rows = []
     for row, text in enumerate(made):
         is_rare = row % 20 == 0
@@ -161,7 +161,9 @@ def test_without_training_texts_the_verdict_names_the_option(tmp_path):
 
 def test_a_word_that_is_no_reason_is_not_blamed_for_its_partner(tmp_path):
     """The model reads "great" alone, which stands where "copper" does not: each is swapped for the other."""
-    made, _ = texts(400, 5, lambda draw: draw.words.__setitem__(slice(None), draw.words[:8]))
+    made, _ = draw_labeled_texts(
+        400, 5, lambda draw: draw.words.__setitem__(slice(None), draw.words[:8])
+    )
     rows = [
         {"text": f"{text} {('copper', 'great')[place % 2]}", "label": NAMES[place % 2]}
         for place, text in enumerate(made)

@@ -2,7 +2,7 @@
 
 import pytest
 from benchmarks.verdicts import choices, surface
-from benchmarks.verdicts.__main__ import LEVELS, rank_auroc, summary
+from benchmarks.verdicts.__main__ import LEVELS, Outcome, format_summary, rank_auroc
 from benchmarks.verdicts.classes import PARTS, SCENARIOS
 from benchmarks.verdicts.natural.__main__ import audit_case
 from benchmarks.verdicts.natural.cases import Case, list_cases
@@ -19,11 +19,11 @@ def test_a_follower_of_made_up_texts_is_flagged(name):
 
 
 def test_the_share_is_the_truth():
-    truth, strength, part = PARTS["follows a word of .9"]
+    part = PARTS["follows a word of .9"]
     row = next(row for row in part.measure(N_ITEMS, 1).rows if row.test == "words")
 
-    assert truth == "follower"
-    assert row.effect.interval.low <= strength <= row.effect.interval.high
+    assert part.truth == "follower"
+    assert row.effect.interval.low <= part.strength <= row.effect.interval.high
     assert set(row.words) == {"copper", "marble"}
 
 
@@ -39,7 +39,9 @@ def test_scattered_nouns_that_decide_are_amber_and_named(real_data):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize(("cue", "options"), [("nouns", SIXTEEN), ("topics", (("place", "any"),))])
+@pytest.mark.parametrize(
+    ("cue", "options"), [("nouns", SIXTEEN), ("topics", (("position", "any"),))]
+)
 def test_a_set_of_words_that_decides_a_third_is_amber_and_named(real_data, cue, options):
     case = Case("sst2", cue=cue, options=options, share=0.3)
 
@@ -84,11 +86,16 @@ def test_a_script_has_a_letter_for_each_latin_one(name):
 
 def test_the_page_counts():
     follower, reader = "probes: always A", "probes: reads the question"
-    known = {name: choices.SCENARIOS[name] for name in (follower, reader)}
-    rows = [(follower, 200, seed, tone) for seed, tone in enumerate(("warn", "good", "bad"))]
-    rows += [(reader, 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))]
+    scenarios = {name: choices.SCENARIOS[name] for name in (follower, reader)}
+    outcomes = [
+        Outcome(follower, 200, 0, "warn"),
+        Outcome(follower, 200, 1, "good"),
+        Outcome(follower, 200, 2, "bad"),
+        Outcome(reader, 200, 0, "neutral"),
+        Outcome(reader, 200, 1, "good"),
+    ]
 
-    text = "\n".join(summary(rows, known))
+    text = "\n".join(format_summary(outcomes, scenarios))
 
     assert "| probes | 1 of 3 | 0 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
     # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-9
-"""Largest difference between two scores that count as equal: votes that cancel leave rounding."""
+"""Largest difference between two scores that count as equal, because sums of votes have rounding errors."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _cross_validate(table: CueTable, correct: Numbers, fold: Numbers, n_folds: i
     sums = np.bincount(cells, weights=votes, minlength=n_items * width).astype(np.float64)
     scores = sums.reshape(n_items, width)
 
-    # Items with fewer choices than others have no such choice to select.
+    # An item with fewer than K choices must not select one that it does not have.
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
     is_best = scores >= scores.max(axis=1, keepdims=True) - TIE_TOLERANCE
     is_correct_best = is_best[np.arange(n_items), correct]
@@ -248,8 +248,8 @@ def _compute_votes(table: CueTable, correct: Numbers, fold: Numbers, n_folds: in
 
     hits = sum_other_folds(is_hit)
     misses = sum_other_folds(~is_hit)
-    # If items differ in their number of choices m, m - 1 is its mean over the items with the cue.
-    # Without such items any number will do, because the vote is then 0.
+    # Items may differ in their number of choices m, so that m - 1 is a mean over the items with the
+    # cue. If the other folds have no such item, the vote is 0 whatever m is.
     n_items_with_cue = hits + misses
     mean_others = sum_other_folds(n_other_choices) / np.maximum(n_items_with_cue, 1)
     n_others = np.where(n_items_with_cue > 0, mean_others, 1.0)

@@ -406,7 +406,7 @@ def _test_clusters(values: Counts, easy: Flags, units: Units) -> float:
     Returns:
         The p-value.
     """
-    # (N,) linearized gap: by how much each item moves the gap away from the difference of means.
+    # (N,) linearized gap: how much the deviation of each item from the mean of its kind adds to it.
     contributions = np.zeros(len(values))
     gap = 0.0
     variance = 0.0
@@ -415,7 +415,7 @@ def _test_clusters(values: Counts, easy: Flags, units: Units) -> float:
         mean = float(values[mask].mean())
         gap += sign * mean
         contributions[mask] = sign * (values[mask] - mean) / n_items
-        # One item of each kind that differs keeps the error above zero if all items agree.
+        # One more item of each kind, which differs by 1, keeps the error above zero.
         variance += 1 / n_items**2
 
     n_units = int(units.max()) + 1
@@ -430,7 +430,7 @@ def _resample_items(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> list[Floats]:
-    """Bootstrap the accuracies on Easy and on Hard items, by resampling independent items.
+    """Bootstrap the accuracies on Easy items and on Hard items, by resampling items of each kind.
 
     Args:
         answers: Answers of the runs.
@@ -444,11 +444,13 @@ def _resample_items(
     means = []
     for hits in (answers.hits[answers.easy], answers.hits[~answers.easy]):
         n_items = len(hits)
+        # If all items have the same hits, so would every resample.
         if np.ptp(hits) == 0:
             means.append(_draw_unseen(hits[0] / n_runs, n_items, n_resamples, rng))
             continue
 
-        # Resampling items is multinomial in the numbers of items with equally many hits.
+        # The numbers of resampled items with 0, 1, … hits have a multinomial distribution, which is
+        # faster to draw from than the items.
         counts = np.bincount(hits, minlength=n_runs + 1)
         resamples = rng.multinomial(n_items, counts / n_items, size=n_resamples)
         total_hits = resamples @ np.arange(n_runs + 1)
@@ -489,21 +491,21 @@ def _resample_clusters(
 
         hits = weights @ np.bincount(units, shares * mask, n_units)
         sizes = weights @ np.bincount(units, mask, n_units)
-        # A resample without items of this kind has no accuracy, and gets that of all items.
+        # A resample without items of this kind has no accuracy, and gets the observed one.
         divisors = np.where(sizes > 0, sizes, 1)
         means.append(np.where(sizes > 0, hits / divisors, values.mean()))
     return means
 
 
 def _draw_unseen(share: float, n: int, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Draw accuracies of items that all agree, of which every resample would be the same.
+    """Draw plausible accuracies if all items have the same one, so that resamples do not vary.
 
-    In the population, a share of items may differ and still be missing from n items; it is drawn
-    from its distribution Beta(1, n). These items are incorrect in place of correct or vice versa,
-    or either of the two if the runs disagree.
+    In the population, a share of items may differ without being among n items. This share is drawn
+    from Beta(1, n). The unseen items are incorrect if all items are correct and vice versa; if the
+    runs disagree on each item, they are either.
 
     Args:
-        share: Share of correct runs of each item.
+        share: Share of the runs that answer each item correctly.
         n: Number of items, or of clusters.
         n_resamples: Number of accuracies R.
         rng: Source of the draws.

@@ -38,7 +38,7 @@ class GapComparison(Result):
         balanced: Mean gap over the runs of the balanced training set, in [-1, 1].
         p_value: Two-sided p-value of difference = 0, over items and runs; None if a training set
             has a single run.
-        item_p_value: Two-sided permutation p-value over items alone: for these very runs.
+        item_p_value: Two-sided permutation p-value over items alone, which holds for these runs only.
         interval: Interval of the difference, over items and runs; over items alone for single runs.
         original_runs: Gap of each run of the original training set.
         balanced_runs: Gap of each run of the balanced training set.
@@ -221,9 +221,8 @@ def _compute_run_variances(gaps: Floats) -> list[_Variance]:
         gaps: (R,) gap of each run.
 
     Returns:
-        One component of the variance; none for a single run, which shows no variation.
+        One component of the variance; empty for a single run, which shows no variation.
     """
-    # A single run shows no variation between runs.
     n_runs = len(gaps)
     if n_runs == 1:
         return []
@@ -254,10 +253,11 @@ def _test_items(
     Returns:
         The p-value.
     """
-    # R1 R2 times the difference of the shares of hits: whole numbers, which tie exactly.
+    # R1 R2 times the difference of the shares of hits. These are whole numbers, so that equal
+    # differences are exactly equal.
     n_original = original_hits.shape[1]
     n_balanced = balanced_hits.shape[1]
     values = n_balanced * original_hits.sum(axis=1) - n_original * balanced_hits.sum(axis=1)
-    # A shift of all values changes no difference of means, and makes them numbers from 0.
+    # `permute_easy` expects numbers from 0. A constant shift does not change a difference of means.
     largest = n_original * n_balanced
     return permute_easy(values + largest, 2 * largest, easy, randomization)

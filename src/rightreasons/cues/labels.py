@@ -35,7 +35,7 @@ def number_groups(
     number_by_name: dict[Hashable, int] = {}
     numbers = np.empty(n_items, dtype=np.int64)
     for item, name in enumerate(groups):
-        # NaN, which tables write for a missing name, does not equal itself.
+        # Tables have NaN for a missing name. It is the only value that does not equal itself.
         if name is None or name != name:
             raise ValueError(f"Expected a name in each item of `groups`, but item {item} has none.")
         numbers[item] = number_by_name.setdefault(name, len(number_by_name))
@@ -48,11 +48,11 @@ def parse_runs(
     *,
     min_columns: int = 1,
 ) -> NDArray[np.int64]:
-    """Check rows of equally many whole numbers from 0, one column per run.
+    """Parse a table of whole numbers from 0, such as predictions with one column per run.
 
     Args:
         values: (N, R) numbers; (N,) is accepted as one column if `min_columns` is 1.
-        name: Name of the values in errors.
+        name: Name of the argument, for error messages.
         min_columns: Smallest number of columns.
 
     Returns:
@@ -70,7 +70,7 @@ def parse_runs(
     if len(rows) == 0:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
 
-    # A number counts as a row of width 0.
+    # Number of values of each row; 0 for a single number, which is not a row.
     widths = set()
     for row in rows:
         is_row = isinstance(row, list) or np.ndim(row) > 0
@@ -81,7 +81,7 @@ def parse_runs(
     if len(widths) > 1 or min(widths) < min_columns:
         widths_text = ", ".join(map(str, sorted(widths)))
         raise ValueError(
-            f"Expected each row of `{name}` to hold the same number of values, at least "
+            f"Expected each row of `{name}` to have the same number of values, at least "
             f"{min_columns}, but rows have {widths_text}."
         )
     columns = [check_labels(row, name=name) for row in rows]

@@ -1,4 +1,4 @@
-"""Measure the cues of multiple-choice data: which exist, how far they lead, and whether a model needs them.
+"""Measure the cues of multiple-choice data: which exist, how often they are correct, and whether a model uses them.
 
 `measure_cues` only needs the data; with the scores of a model it also compares the accuracy of the
 model on Easy and on Hard items.
@@ -76,11 +76,12 @@ class ChoiceItems:
         """Make items from the labeled rows of a table in the common schema.
 
         Args:
-            table: Rows {prompt, choices, label}; labels below 0 mean that the row is unlabeled.
-            groups_column: Column of groups. If None, `source_id` if the table has it.
+            table: Rows with the columns "prompt", "choices" and "label"; a label below 0 marks an
+                unlabeled row.
+            groups_column: Column of groups. If None, the column "source_id", if the table has it.
 
         Returns:
-            The items; `easy` comes from a column of that name.
+            The items. Their attribute `easy` is read from a column "easy", if the table has it.
 
         Raises:
             ValueError: If the table does not have the column `groups_column`.
@@ -89,7 +90,7 @@ class ChoiceItems:
             columns = ", ".join(table.column_names)
             raise ValueError(f"Expected a column {groups_column!r}, but the data has {columns}.")
 
-        # Unlabeled items cannot show where a cue points.
+        # Only labeled items show whether a cue predicts the correct choice.
         labels = np.array(table["label"][:], dtype=np.int64)
         rows = np.flatnonzero(labels >= 0)
         labeled = table.select(rows)
@@ -161,12 +162,12 @@ class CueFigures(Result):
 
         Returns:
             "gives answers away" if `accuracy` is significantly more than 10 points above chance.
-            "misleads" if it is significantly below chance: a cross-validated classifier is misled
-            if items that have the same choices but another answer, such as an item and its mirror,
-            are in different folds, and cues show nothing about the data until these are grouped.
-            "no sign" if it is significantly within 10 points of chance; else "cannot tell".
+            "misleads" if it is significantly below chance. This happens if items with the same
+            choices but other answers, such as an item and its mirror, are in different folds; they
+            have to be grouped before cues show anything about the data. "no sign" if it is
+            significantly within 10 points of chance; otherwise "cannot tell".
         """
-        # A classifier below chance makes no statement on the data, whatever else is decided.
+        # A classifier below chance shows nothing about the data, whatever else is decided.
         if self.is_below:
             return "misleads"
         if self.alone.level == "large":
@@ -177,7 +178,7 @@ class CueFigures(Result):
 
     @property
     def n_needed(self) -> int | None:
-        """Number of items that would decide all tests of the verdict; None if none are needed."""
+        """Number of items that would settle the undecided tests; None if no more are needed."""
         n_needed = 0
         for decision in (self.alone, self.decided):
             # The items of both tests are the same.
@@ -187,7 +188,7 @@ class CueFigures(Result):
 
     @property
     def too_few(self) -> str:
-        """Sentence on the size of effects that so few items leave possible."""
+        """Sentence on the effect that cannot be ruled out with the number of items."""
         n_items = pluralize(len(self.easy), "item does", "items do")
         points = 100 * MARGINS["accuracy"].small
         sentence = f"{n_items} not rule out an effect of {points:.0f} points"
@@ -219,7 +220,7 @@ def measure_cues(
     """Count the cues of multiple-choice data, and measure how far cues alone lead.
 
     Args:
-        items: The items.
+        items: Labeled multiple-choice items.
         train: Training items of a model: their cues are counted, and a classifier that learned them
             is tested on the items. If None, the cues of the items are counted, and the classifier
             is cross-validated on them.
@@ -247,7 +248,7 @@ def measure_cues(
         >>> [cue.cue for cue in figures.significant]
         ['false', 'true']
     """
-    # With training items, the cues are those that a model could have learned.
+    # If there are training items, their cues are counted, which a model could have learned.
     options = options or CuesOptions()
     statistics = _count_cues(items if train is None else train, options, resampling)
     classifier = None
@@ -255,7 +256,7 @@ def measure_cues(
         classifier = _cross_validate(items, options, resampling)
         credit = np.array(classifier.credits)
     else:
-        credit = _transfer(train, items, options)
+        credit = _classify_by_training_cues(train, items, options)
 
     # The verdict makes one test of the data, and two more of a model: the gap, and the accuracy on
     # Hard items. Its level is corrected for that number.
@@ -263,13 +264,18 @@ def measure_cues(
     group = number_groups(items.group_names, len(items))
     n_groups = int(group.max()) + 1
     chance = float(np.mean([1 / len(choices) for choices in items.choices]))
-    strict = _estimate_accuracy(credit, group, verdict_resampling)
-    gain = subtract_reference(strict, chance)
-    is_below = strict.high is not None and strict.high < chance and n_groups >= MIN_ITEMS
-    # Only the choices of the model count here, not its confidence.
+    verdict_accuracy = _estimate_accuracy(credit, group, verdict_resampling)
+    gain = subtract_reference(verdict_accuracy, chance)
+    high = verdict_accuracy.high
+    is_below = high is not None and high < chance and n_groups >= MIN_ITEMS
+    # Only the choices of the model are used, not its confidence.
     predicted = None
     if logits is not None:
         predicted = check_ragged(logits, scores="logits", name="logits").argmax()
+    # If the data does not say which items are Easy, these are the items that cues alone solve.
+    easy = items.easy
+    if easy is None:
+        easy = credit == 1.0
 
     figures = CueFigures(
         statistics=statistics,
@@ -277,7 +283,7 @@ def measure_cues(
         accuracy=_estimate_accuracy(credit, group, resampling),
         chance=chance,
         classifier=classifier,
-        easy=credit == 1.0 if items.easy is None else items.easy,
+        easy=easy,
         easy_is_given=items.easy is not None,
         alone=decide(gain, MARGINS["accuracy"], len(items), n_groups),
         is_below=is_below,
@@ -297,7 +303,7 @@ def _read_groups(
     """Read the group of each item from a column of a table.
 
     Args:
-        table: The items.
+        table: The items, one per row.
         column: Name of the column.
         rows: Row of each item in the original data, which names items without a group.
 
@@ -308,9 +314,11 @@ def _read_groups(
         return None
     groups: list[Hashable] = []
     for row, name in zip(rows, table[column], strict=True):
-        # An item without a group is a separate group, under a name that no column has.
-        is_single = name in (None, "")
-        groups.append(("item", row) if is_single else name)
+        # An item without a group is a separate group, with a name that no column contains.
+        if name in (None, ""):
+            groups.append(("item", row))
+        else:
+            groups.append(name)
     return groups
 
 
@@ -335,12 +343,13 @@ def _cross_validate(
     """Cross-validate a classifier that only sees the cues of the items.
 
     Args:
-        items: The items.
+        items: Labeled multiple-choice items.
         options: Families of cues and number of folds.
         resampling: Level of the interval, and seed of the folds.
     """
     n_folds = options.n_folds
-    # The default number adapts to few groups; a number that the user chose is refused instead.
+    # The default number is reduced to the number of groups. A number that the user chose is not,
+    # and raises an error if it is too large.
     if "n_folds" not in options.get_changes():
         n_folds = min(n_folds, len(set(items.group_names)))
     return cue_classifier(
@@ -355,8 +364,10 @@ def _cross_validate(
     )
 
 
-def _transfer(train: ChoiceItems, items: ChoiceItems, options: CuesOptions) -> Floats:
-    """Classify items by the cues of training items.
+def _classify_by_training_cues(
+    train: ChoiceItems, items: ChoiceItems, options: CuesOptions
+) -> Floats:
+    """Classify items by their cues, as counted in training items.
 
     Args:
         train: Training items.
@@ -387,7 +398,7 @@ def _estimate_accuracy(
     Args:
         credit: (n,) 1 for a correct item, 0 for an incorrect one, and a share for a tie.
         group: (n,) number of the group of each item.
-        resampling: Level of the interval.
+        resampling: Confidence level of the interval.
     """
     interval = cluster_wilson(
         np.bincount(group, credit),
@@ -407,7 +418,7 @@ def _compare_easy_hard(
 
     Args:
         figures: Figures with Easy items and the choices of the model.
-        items: The items.
+        items: Labeled multiple-choice items.
         resampling: Resampling of the intervals that are reported.
         verdict_resampling: Resampling at the corrected level of the verdict.
 
@@ -416,8 +427,8 @@ def _compare_easy_hard(
     """
     clusters = None
     if items.groups is not None:
-        # Numbered by occurrence: the resamples of equal items are equal, however their groups are
-        # named. A log names them by text, the data may name them by number.
+        # Numbers in the order of occurrence give the same resamples however the groups are named. A
+        # log names them by strings, the data possibly by numbers.
         clusters = number_groups(items.groups, len(items))
     arguments: dict[str, Any] = {
         "predictions": figures.predicted,
@@ -426,10 +437,10 @@ def _compare_easy_hard(
         "clusters": clusters,
     }
     gap = easy_hard_gap(**arguments, resampling=resampling)
-    # The verdict has its own level, and thus its own intervals.
-    strict = easy_hard_gap(**arguments, resampling=verdict_resampling)
+    # The intervals of the verdict have a higher level than those that are reported.
+    verdict_gap = easy_hard_gap(**arguments, resampling=verdict_resampling)
     decided = decide_above(
-        make_estimate(strict.easy_hard_gap, strict.interval),
+        make_estimate(verdict_gap.easy_hard_gap, verdict_gap.interval),
         MARGINS["accuracy"],
         len(items),
         len(set(items.group_names)),
@@ -438,5 +449,5 @@ def _compare_easy_hard(
         figures,
         gap=gap,
         decided=decided,
-        is_misled=strict.hard_accuracy_interval.high < figures.chance,
+        is_misled=verdict_gap.hard_accuracy_interval.high < figures.chance,
     )

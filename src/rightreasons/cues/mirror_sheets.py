@@ -45,7 +45,7 @@ def select_solved_items(
     options: CuesOptions | None = None,
     resampling: Resampling = Resampling(),
 ) -> NDArray[np.intp]:
-    """Select the items that the choices give away: a classifier that only sees cues solves them.
+    """Select the items that a classifier solves by the cues of the choices alone.
 
     Args:
         items: Labeled items with `id`, `prompt`, `choices` and `label`. With a column `easy`, the
@@ -75,10 +75,10 @@ def write_mirror_sheet(
     *,
     rows: Sequence[int] | NDArray[np.intp] | None = None,
 ) -> Path:
-    """Write items for a person who writes a new prompt for each.
+    """Write a sheet of items, for which a person writes new prompts.
 
-    The new prompt makes the incorrect choice the correct one, and the correct choice an incorrect
-    one. Then no cue in the choices tells the two items apart.
+    The new prompt makes the incorrect choice the correct one, and vice versa. Then the cues of the
+    choices cannot distinguish the two items.
 
     Args:
         items: Items of two choices with `id`, `prompt`, `choices` and `label`.
@@ -109,7 +109,7 @@ def write_mirror_sheet(
     selected = items if rows is None else items.select(rows)
     if len(selected) == 0:
         raise ValueError("Expected at least one item to mirror, but there are none.")
-    rows_by_id = _make_rows(selected)
+    rows_by_id = _make_sheet_rows(selected)
     cells = []
     for row in rows_by_id.values():
         cells.append([row[name] for name in SHEET_COLUMNS])
@@ -143,20 +143,20 @@ def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> 
         {'a': 'The man hid his feet.'}
     """
     path = Path(file)
-    # The copied columns are read as well: they show that the sheet belongs to these items.
+    # The copied columns are read, too: they show that the sheet belongs to these items.
     sheet = read_sheet(path, SHEET_COLUMNS)
-    row_by_id = _make_rows(items)
+    row_by_id = _make_sheet_rows(items)
     prompts: dict[str, str] = {}
     id_by_prompt: dict[str, str] = {}
     for number, cells in enumerate(sheet, FIRST_LINE):
         line = f"line {number} of {path.name}"
         item_id = cells[ITEM_COLUMN]
         new_prompt = cells[NEW_PROMPT_COLUMN]
-        _check_row(cells, row_by_id.get(item_id), line)
-        # What nobody has written yet is no mistake.
+        _check_sheet_row(cells, row_by_id.get(item_id), line)
+        # The sheet may be unfinished.
         if not new_prompt:
             continue
-        # A prompt that was copied down a column fits one of its items at most.
+        # A prompt that was copied down the column cannot fit several items.
         if new_prompt in id_by_prompt:
             raise ValueError(
                 f"Expected a distinct new prompt in {line}, but item {id_by_prompt[new_prompt]!r} "
@@ -171,13 +171,15 @@ def read_mirror_sheet(items: datasets.Dataset, file: str | os.PathLike[str]) -> 
     return prompts
 
 
-def _check_row(cells: Mapping[str, str], expected: Mapping[str, str] | None, line: str) -> None:
-    """Check that a row of a filled sheet belongs to the data, and has a new prompt or none.
+def _check_sheet_row(
+    cells: Mapping[str, str], expected: Mapping[str, str] | None, line: str
+) -> None:
+    """Check that a row of a filled sheet has the texts of the data, and not the old prompt again.
 
     Args:
         cells: Cells of the row by column.
         expected: The row that was written for this item; None if the data does not have the item.
-        line: The line in words, for errors.
+        line: Description of the line, such as "line 2 of sheet.csv", for error messages.
 
     Raises:
         ValueError: If the item is unknown, a copied text was changed, or the new prompt is the old
@@ -201,7 +203,7 @@ def _check_row(cells: Mapping[str, str], expected: Mapping[str, str] | None, lin
         )
 
 
-def _make_rows(items: datasets.Dataset) -> dict[str, dict[str, str]]:
+def _make_sheet_rows(items: datasets.Dataset) -> dict[str, dict[str, str]]:
     """Make the row of each item for a sheet, with an empty cell for the new prompt.
 
     Args:

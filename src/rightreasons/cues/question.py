@@ -87,7 +87,7 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
             those of the audited items.
         options: Families of cues, and the column of groups.
     """
-    # The column that the user names comes before the one that the data declares.
+    # A column that the user names takes precedence over the one that the data declares.
     groups_column = options.groups_column or context.primary.groups_column
     items = ChoiceItems.from_table(context.primary.data, groups_column)
     logits = context.scores().logits
@@ -102,7 +102,7 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
 
 
 def _select_training_items(context: AuditContext) -> ChoiceItems | None:
-    """Return the labeled multiple-choice items of the training split, or None if it has none."""
+    """Return the labeled multiple-choice items of the training split; None if it has none."""
     if context.train is None:
         return None
     # A training split may be in another form, such as plain texts.
@@ -112,15 +112,19 @@ def _select_training_items(context: AuditContext) -> ChoiceItems | None:
     return items if len(items) else None
 
 
-def list_cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the table of cues.
+def list_cue_rows(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of the table of cues.
 
-    A row consists of the cue, its applicability, productivity, coverage, p-value, and p-value after
-    Holm's correction.
+    A row has: the cue, its applicability, productivity, coverage, p-value, and p-value after Holm's
+    correction.
+
+    Args:
+        measurement: A `CuesMeasurement`, or another object with `cues` (`CueFigures`) and `shown`
+            (number of rows).
     """
-    level = m.cues.statistics.confidence_level
-    for cue in m.cues.select_cues(m.shown):
-        # The interval is exact, and not corrected for the number of cues; the last p-value is.
+    level = measurement.cues.statistics.confidence_level
+    for cue in measurement.cues.select_cues(measurement.shown):
+        # Only the last p-value, and not the interval, is corrected for the number of cues.
         productivity = Estimate(cue.productivity, cue.low, cue.high, level, "Clopper-Pearson")
         yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
 
@@ -142,10 +146,10 @@ def draw_productivity(
     rows = []
     for cue in cues:
         productivity = Estimate(cue.productivity, cue.low, cue.high)
-        # The drawing has two series, and each cue has a value in one of them.
+        # The drawing has two series of different color, and each cue is in one of them.
         estimates = [Estimate(None), productivity]
         if cue.p_holm < alpha:
-            estimates.reverse()
+            estimates = [productivity, Estimate(None)]
         rows.append((f"{cue.cue} ({cue.applicability:,})", estimates))
     return dot_rows(
         key,
@@ -156,64 +160,67 @@ def draw_productivity(
     )
 
 
-def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
+def draw_cues(key: str, measurement: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
     # A drawing has room for half as many rows as a table.
-    cues = m.cues.select_cues(m.shown // 2)
-    return draw_productivity(key, cues, m.cues.chance, m.cues.alpha)
+    cues = measurement.cues.select_cues(measurement.shown // 2)
+    return draw_productivity(key, cues, measurement.cues.chance, measurement.cues.alpha)
 
 
-def get_accuracy(m: CuesMeasurement, key: str) -> Estimate:
-    """Return an accuracy of the gap with its interval."""
-    return make_estimate(getattr(m.gap, key), getattr(m.gap, f"{key}_interval"))
+def get_accuracy(measurement: CuesMeasurement, key: str) -> Estimate:
+    """Return a field of the gap, such as "hard_accuracy", with its interval."""
+    return make_estimate(getattr(measurement.gap, key), getattr(measurement.gap, f"{key}_interval"))
 
 
-def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
+def draw_gap(key: str, measurement: CuesMeasurement) -> Drawing:
     """Draw the accuracy on all, on Easy and on Hard items, with chance as a line.
 
     Args:
         key: Key of the drawing.
-        m: The measurement, with a comparison of Easy and Hard items.
+        measurement: The measurement, with a comparison of Easy and Hard items.
     """
     label_by_figure = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
     rows = []
     for figure, label in label_by_figure.items():
-        rows.append((label, [get_accuracy(m, figure)]))
-    return dot_rows(key, rows=rows, series=("accuracy",), xlabel="accuracy", line=m.cues.chance)
+        rows.append((label, [get_accuracy(measurement, figure)]))
+    return dot_rows(
+        key, rows=rows, series=("accuracy",), xlabel="accuracy", line=measurement.cues.chance
+    )
 
 
-def list_hard_errors(m: CuesMeasurement) -> Iterator[Example]:
-    """Show the `N_EXAMPLES` Hard items that the model answers incorrectly with most confidence."""
-    scores = m.context.scores()
-    is_hard = ~np.asarray(m.cues.easy, dtype=bool)
-    errors = np.flatnonzero(is_hard & (m.cues.predicted != m.items.labels))
-    # Rows of the data, which also has unlabeled items.
-    rows = m.items.rows[errors]
+def list_hard_errors(measurement: CuesMeasurement) -> Iterator[Example]:
+    """Yield the `N_EXAMPLES` Hard items that the model answers incorrectly with most confidence."""
+    scores = measurement.context.scores()
+    is_hard = ~np.asarray(measurement.cues.easy, dtype=bool)
+    errors = np.flatnonzero(is_hard & (measurement.cues.predicted != measurement.items.labels))
+    # `errors` counts labeled items only, and the scores also have the unlabeled ones.
+    rows = measurement.items.rows[errors]
 
-    # Ties are ordered by prompt, so that the order of the file does not decide which are displayed.
-    prompts = [m.items.prompts[item] for item in errors.tolist()]
+    # Ties are sorted by prompt, so that the examples do not depend on the order of the file.
+    prompts = [measurement.items.prompts[item] for item in errors.tolist()]
     order = argsort_descending(scores.confidence[rows], prompts)
     for row in rows[order[:N_EXAMPLES]].tolist():
         predicted = int(scores.predicted[row])
         confidence = float(scores.confidence[row])
-        yield make_example(m.context, m.context.primary, row, predicted, confidence, marks=())
+        yield make_example(
+            measurement.context, measurement.context.primary, row, predicted, confidence, marks=()
+        )
 
 
-def list_item_figures(m: CuesMeasurement) -> Iterator[ItemFigure]:
-    """Return whether the model answers each item correctly, for Easy and for Hard items.
+def list_item_figures(measurement: CuesMeasurement) -> Iterator[ItemFigure]:
+    """Yield two figures per item: whether Easy items, and whether Hard ones, are answered correctly.
 
-    A kind of which there are no items is left out.
+    A figure is left out if there are no items of its kind.
     """
-    is_easy = np.asarray(m.cues.easy, dtype=bool)
-    is_correct = np.asarray(m.cues.predicted == m.items.labels)
+    is_easy = np.asarray(measurement.cues.easy, dtype=bool)
+    is_correct = np.asarray(measurement.cues.predicted == measurement.items.labels)
     kinds = (
         ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", is_easy),
         ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~is_easy),
     )
     for key, name, mask in kinds:
-        # A figure without items would be undefined.
         if mask.any():
-            ids = [m.context.primary.ids[row] for row in m.items.rows[mask]]
+            ids = [measurement.context.primary.ids[row] for row in measurement.items.rows[mask]]
             yield ItemFigure.from_arrays(key, name, "higher", ids, is_correct[mask])
 
 
@@ -224,8 +231,8 @@ def _make_accuracy_figure(kind: str) -> Figure:
     """
     key = f"{kind}_accuracy"
 
-    def get_estimate(m: CuesMeasurement) -> Estimate | None:
-        return None if m.gap is None else get_accuracy(m, key)
+    def get_estimate(measurement: CuesMeasurement) -> Estimate | None:
+        return None if measurement.gap is None else get_accuracy(measurement, key)
 
     return Figure(
         key,
@@ -265,7 +272,7 @@ CUES = Question(
         _make_accuracy_figure("hard"),
     ),
     headlines=("easy_hard_gap", "cue_only_accuracy", "easy_accuracy", "hard_accuracy"),
-    # The first rule that holds decides, so that the order is from the gravest to the mildest.
+    # The first rule that applies decides, so that the gravest comes first and the mildest last.
     verdict=(
         Rule("bad", "misled", lambda m: m.is_better and m.cues.is_misled),
         Rule("warn", "better", lambda m: m.is_better),

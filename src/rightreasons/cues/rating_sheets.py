@@ -76,7 +76,7 @@ def write_rating_sheets(
         433911c6eb0d,The man broke his toe.,A hammer fell.,His sock tore.,
     """
     check_count(n_raters, "n_raters")
-    rows = _make_rows(dataset)
+    rows = _make_sheet_rows(dataset)
     table = pd.DataFrame(rows.values()).assign(**{ANSWER_COLUMN: ""})
     # Items with fewer choices than others have empty cells.
     table = table.fillna("")
@@ -133,13 +133,13 @@ def read_rating_sheets(
         )
     check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     n_choices_by_code = {}
-    for code, row in _make_rows(dataset).items():
+    for code, row in _make_sheet_rows(dataset).items():
         n_choices_by_code[code] = _count_choices(row)
     sheets = []
     for file in files:
         sheets.append(_read_answers(Path(file), n_choices_by_code))
 
-    # A label that is no choice would count as a mistake of every rater.
+    # With a label that is not a choice, every answer to the item would count as a mistake.
     labels = list(dataset["label"][:])
     columns = (dataset["id"][:], n_choices_by_code.values(), labels)
     for name, n_choices, label in zip(*columns, strict=True):
@@ -148,7 +148,7 @@ def read_rating_sheets(
                 f"Expected the label of item '{name}' to be one of its choices, but got {label}."
             )
 
-    # Sheets are shuffled, each in its own way; the codes bring the answers together again.
+    # Each sheet is shuffled differently, so that the answers are matched by the codes of items.
     ratings = []
     for code in n_choices_by_code:
         ratings.append([sheet[code] for sheet in sheets])
@@ -159,7 +159,7 @@ def read_rating_sheets(
     }
 
 
-def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
+def _make_sheet_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     """Make the row of each item for a sheet, without its label and its id.
 
     Args:
@@ -233,7 +233,7 @@ def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, in
         answer = row[ANSWER_COLUMN]
         n_choices = n_choices_by_code[code]
         numbers = list(map(str, range(1, n_choices + 1)))
-        # Only the plain number: int() would also take "+1" and other digits.
+        # The answer is compared as text, because int() would also accept "+1" or "１".
         check_all(
             [answer],
             numbers.__contains__,

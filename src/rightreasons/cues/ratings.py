@@ -197,13 +197,17 @@ def human_performance(
 
 
 def _parse_counts(counts: Any) -> Counts:
-    """Check a table of ratings: at least two items, with the same number of ratings each.
+    """Parse a table of ratings, and check that all items have the same number of ratings.
 
     Args:
         counts: (N, K) number of raters who put each item into each category.
 
     Returns:
         (N, K) whole numbers.
+
+    Raises:
+        ValueError: If there are fewer than two items, or an item has fewer than two ratings or a
+            different number than others.
     """
     table = parse_runs(counts, "counts", min_columns=2)
     if len(table) < 2:
@@ -235,17 +239,17 @@ def _compute_kappa_interval(
         minimum: Smallest possible kappa.
         level: Confidence level.
     """
-    # Kappa as a share of its range, as Wilson's interval is one of a share.
+    # Wilson's interval is for a share, so that kappa is scaled to [0, 1].
     scale = 1 - minimum
     share = min(max((kappa - minimum) / scale, 0.0), 1.0)
-    # Half an item at each end, so that a share of 0 or 1 has a spread.
+    # Half an item is added at each end, so that the variance of a share of 0 or 1 is positive.
     smoothed = (n_items * share + 0.5) / (n_items + 1)
     n_effective = smoothed * (1 - smoothed) / (variance / scale**2)
     quantile = float(scipy.stats.t.isf((1 - level) / 2, n_items - 1))
     low_share, high_share = compute_wilson_ends(share, n_effective, quantile)
 
     high = minimum + scale * high_share
+    # Rounding must not put the end below a kappa of 1.
     if share == 1:
-        # The sum may miss 1 by rounding.
         high = 1.0
     return Interval(minimum + scale * low_share, high, level, METHOD)

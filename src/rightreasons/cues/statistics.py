@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MIN_MISSES = 1e-9
-"""Misses below this number are rounding: a product of an effective number of items."""
+"""Numbers of misses below this are rounding errors of products with an effective number of items."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +70,8 @@ class CueStatistics(Result):
     Attributes:
         cues: The cues in descending order of applicability, then by name.
         n_items: Number of items.
-        n_cues: Number of cues that reach `min_applicability`; Holm's correction runs over all of
-            them, displayed or not.
+        n_cues: Number of cues that reach `min_applicability`. Holm's correction is for all of them,
+            whether they are displayed or not.
         n_significant: Number of those with `p_holm` below 1 - confidence_level.
         min_applicability: Minimum applicability of a cue in the table.
         confidence_level: Confidence level of the intervals.
@@ -318,24 +318,27 @@ def _split_entries(table: CueTable, counts: _CueCounts, group: Counts) -> list[_
 def _estimate_effective_size(entries: _CueEntries) -> float:
     """Estimate the effective number of items of a cue whose items form groups.
 
-    So many independent items would have the same variance of productivity (Korn and Graubard 1998).
+    It is the number of independent items that would have the same variance of productivity (Korn
+    and Graubard 1998).
 
     Args:
-        entries: The n items to which the cue is applicable.
+        entries: The n items to which the cue is applicable: whether the choice with the cue is
+            correct, and the group of each.
 
     Returns:
-        A number from the value if all items of a group were one item, to n.
+        A number between that of fully dependent groups, n² / Σ (group size)², and n.
     """
     n_items = len(entries.hits)
     rate = entries.hits.sum() / n_items
     sizes = np.bincount(entries.units)
     minimum = n_items**2 / float((sizes**2).sum())
-    if not 0 < rate < 1:
-        # Items without variance do not show how far groups agree.
+    n_groups = len(sizes)
+    if n_groups == 1 or not 0 < rate < 1:
+        # With a single group, or if all items agree, it is unknown how dependent the items of a
+        # group are.
         return minimum
 
     # How far the hits of each group deviate from the expected number.
-    n_groups = len(sizes)
     deviations = np.bincount(entries.units, entries.hits) - rate * sizes
     squares = float((deviations**2).sum())
     if squares == 0:
@@ -351,7 +354,7 @@ def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
 
     Args:
         counts: The V counted cues.
-        entries: Items of each cue, for tests over groups of items; empty for exact tests over
+        entries: For each cue, the items to which it is applicable, with their groups. Empty for
             independent items.
 
     Returns:
@@ -393,8 +396,7 @@ def _compute_intervals(
 
     Args:
         counts: The V counted cues.
-        n_effective: (V,) effective number of items of each cue, which takes the place of the
-            number of items.
+        n_effective: (V,) effective number of items of each cue, which replaces the number of items.
         level: Confidence level.
 
     Returns:
@@ -404,8 +406,8 @@ def _compute_intervals(
     hits = counts.n_correct * (n_effective / counts.applicability)
     misses = n_effective - hits
 
-    # The ends are quantiles of beta distributions. Without hits, or without misses, there is none,
-    # and the interval ends at 0 or 1; the 1 in `np.where` avoids an invalid parameter.
+    # The ends are quantiles of beta distributions. Without hits the low end is 0, and without
+    # misses the high end is 1; the 1 in `np.where` avoids an invalid parameter.
     has_hits = hits > 0
     has_misses = misses > MIN_MISSES
     low = special.betaincinv(np.where(has_hits, hits, 1), misses + 1, tail)

@@ -180,6 +180,10 @@ def prior_bias(
 def t_p_value(values: Floats, alternative: Alternative = "two-sided") -> float | None:
     """Test a mean against 0 by the one-sample t-test.
 
+    Args:
+        values: (N,) values.
+        alternative: "two-sided" (default), "less" or "greater".
+
     Returns:
         The p-value; None for fewer than two values or if all are equal.
     """
@@ -219,7 +223,7 @@ class _ItemFigures(NamedTuple):
 
 
 def _measure_items(rows: Ragged) -> _ItemFigures:
-    """Measure the spread of the confidences of each item, and its largest possible value.
+    """Measure how far the confidences of each item differ from equal ones, and by how much they could.
 
     Args:
         rows: N rows of confidences, of equal or different lengths.
@@ -227,7 +231,8 @@ def _measure_items(rows: Ragged) -> _ItemFigures:
     lengths = rows.lengths
     n_choices = lengths.astype(np.float64)
     chance = np.repeat(1.0 / lengths, lengths)
-    # Items differ in their numbers of choices, so sums are taken between offsets in a flat array.
+    # Items may differ in their number of choices. `reduceat` sums the part of each item in the flat
+    # array of all choices.
     squares = np.add.reduceat((rows.values - chance) ** 2, rows.starts)
     entropies = np.add.reduceat(special.entr(rows.values), rows.starts)
     return _ItemFigures(
@@ -267,7 +272,7 @@ def _measure_pseudo_correct(
     test = "binomial" if (chances == chances[0]).all() else "poisson_binomial"
     if units is not None:
         test = "clusters"
-        # Clusters without a label are gone, so that the others are numbered anew.
+        # Some clusters may have no labeled item. The others are numbered without gaps.
         _, units = np.unique(units[has_label], return_inverse=True)
     confidence_p_value = t_p_value(_average_units(excess, units))
 

@@ -1,4 +1,4 @@
-"""A scorer whose answer priors are corrected: every question of an audit can ask it.
+"""A scorer whose answer priors are corrected, to be audited like any other model.
 
 `CorrectedScorer` asks the model twice, with and without the question, and passes both scores to a
 `PriorCorrection`.
@@ -27,29 +27,35 @@ if TYPE_CHECKING:
 
 
 class CorrectedScorer:
-    """A scorer of choices whose answer priors are corrected.
+    """A scorer of choices whose answer prior is corrected.
 
     Args:
-        model: A model of multiple choice: whatever `rightreasons.models.as_scorer` takes.
-        correction: From `fit_prior_correction` or `load_prior_correction`.
+        model: A multiple-choice model, in any form that `rightreasons.models.as_scorer` accepts.
+        correction: Result of `fit_prior_correction` or `load_prior_correction`.
 
     Attributes:
-        name: Name of the scorer, and what was corrected.
+        name: Name of the scorer, with a remark on the correction.
         label_names: None, as for every scorer of choices.
-        abilities: Empty: scores are all that is corrected.
+        abilities: Empty, because only scores can be corrected.
         fingerprint: Digest of the scorer and the correction.
         joint: Whether the scorer sees the choices of an item together.
 
     Raises:
-        TypeError: If it is no model.
-        ValueError: If it has classes.
+        TypeError: If the argument is not a model.
+        ValueError: If the model has classes.
     """
 
-    # A scorer of choices has no classes, and only its scores are corrected: no gradients, no texts.
+    # A scorer of choices has no classes. Gradients and texts cannot be corrected.
     label_names = None
     abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, model: Any, correction: PriorCorrection) -> None:
+        """Open the model, and store it with the correction.
+
+        Args:
+            model: A multiple-choice model, in any form that `as_scorer` accepts.
+            correction: The correction.
+        """
         scorer = as_scorer(model)
         if scorer.label_names is not None:
             raise ValueError(
@@ -63,11 +69,11 @@ class CorrectedScorer:
         self.fingerprint = digest_value([scorer.fingerprint, correction.to_dict()])
 
     def describe(self) -> dict[str, Any]:
-        """Return the correction, and what the scorer says of itself."""
+        """Return the description of the scorer, with the correction."""
         return {**self.scorer.describe(), "correction": self.correction.to_dict()}
 
     def predict(self, texts: Sequence[str], **keeping: Any) -> Scores:
-        """Refuse: it is a scorer of choices."""
+        """Raise ValueError, because the model scores choices and has no classes."""
         raise ValueError(
             f"Expected a scorer of classes, but {self.name} is asked for choices: use `choose`."
         )
@@ -81,11 +87,20 @@ class CorrectedScorer:
         labels: Sequence[int] | NDArray[Any] | None = None,
         **keeping: Unpack[HowToKeep],
     ) -> Scores:
-        """Score the choices of N items, and correct the scores.
+        """Score the choices of N items with and without their questions, and correct the scores.
 
-        An item that the model cannot score with or without the question is left out, with the reason.
+        Args:
+            prompts: N questions.
+            choices: N lists of choices.
+            ids: N unique ids; None to number the items.
+            labels: (N,) correct choices; None if they are unknown.
+            **keeping: Whether to show `progress`, and the folder `out` of the scores.
+
+        Returns:
+            Corrected scores. Items that the model cannot score with or without the question are
+            among the failures.
         """
-        # Both requests name the items alike, so that their scores can be joined.
+        # Both requests of an item have the same id, by which their scores are joined.
         names = check_ids(range(len(prompts)) if ids is None else ids, "ids")
         progress = keeping.get("progress", True)
         out = keeping.get("out")
@@ -113,7 +128,7 @@ class CorrectedScorer:
 def correct_scores(
     answers: Scores, no_question_answers: Scores | None, correction: PriorCorrection
 ) -> Scores:
-    """Return corrected scores of the items that have all scores that the correction needs.
+    """Correct the scores of items, and leave out those that lack scores without the question.
 
     Args:
         answers: Scores of the choices with the question.
@@ -127,12 +142,12 @@ def correct_scores(
     failures = dict(answers.failures)
     no_question_rows = None
     if no_question_answers is not None:
-        # An item that fails in both requests keeps the reason of the first.
+        # If an item failed in both requests, the reason of the one with the question is reported.
         failures = {**no_question_answers.failures, **failures}
         row_by_id = {item_id: row for row, item_id in enumerate(no_question_answers.ids)}
         rows = [row for row, item_id in enumerate(answers.ids) if item_id in row_by_id]
         answers = answers.take(np.array(rows, dtype=np.intp))
-        # The scores without the question get the order of those with it.
+        # Both scores are listed in the order of `answers`.
         order = np.array([row_by_id[item_id] for item_id in answers.ids], dtype=np.intp)
         no_question_rows = _get_rows(no_question_answers.take(order))
     corrected = correction.correct_rows(_get_rows(answers), no_question_rows)

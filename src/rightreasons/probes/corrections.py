@@ -2,9 +2,9 @@ r"""Corrections of answer priors: what a model answers without the question is d
 
 A model may prefer a choice whatever the question is. `fit_prior_correction` fits how much of this
 preference to remove, on held-out items with labels; `fit_position_prior` and `fit_content_free_prior`
-fit the corrections of two papers, which know positions and no texts. Each returns a `PriorCorrection`,
-a function of scores that is saved as a small JSON file. `load_prior_correction` reads it with numpy
-alone, and `corrected.CorrectedScorer` puts it around a model.
+fit the corrections of two papers, which depend on positions and not on texts. Each returns a
+`PriorCorrection`, a function of scores that is saved as a small JSON file. `load_prior_correction`
+reads it with NumPy alone, and `corrected.CorrectedScorer` applies it to the scores of a model.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ A prior of 0 would make its choice infinitely likely.
 """
 
 MAX_WEIGHT = 100.0
-"""Largest weight of the fit: a fitting split without an error would get infinity."""
+"""Largest weight of the fit. Without this bound, it would be infinite if all answers are correct."""
 
 MIN_WEIGHT = 0.01
-"""Smallest inverse temperature: scores that say nothing about the labels would get 0."""
+"""Smallest inverse temperature, which would be 0 for scores that are unrelated to the labels."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,8 @@ class PriorCorrection(Result):
         prior: (n,) prior over the positions of the choices. None for "per_item".
 
     Example:
-        The first choice has 3/4 without the question, too: the question says nothing for it.
+        The first choice has the probability 3/4 even without the question, so that the question adds
+    nothing to it.
 
         >>> correction = PriorCorrection("per_item", strength=1.0, temperature=1.0, n_fit=0)
         >>> correction([[0.75, 0.25]], [[0.75, 0.25]], scores="probabilities").round(6)
@@ -85,7 +86,7 @@ class PriorCorrection(Result):
 
     @property
     def needs_second_request(self) -> bool:
-        """Whether a model is also asked without the question."""
+        """Whether the correction needs scores without the question."""
         return self.method == "per_item" and self.strength > 0
 
     def __call__(
@@ -118,7 +119,7 @@ class PriorCorrection(Result):
             no_question_rows = parse_choice_scores(no_question, scores, "no_question")
             check_same_choices(rows, no_question_rows)
         probabilities = self.correct_rows(rows, no_question_rows).softmax()
-        # Rows of one length come back as they are usually passed: as a table.
+        # Rows of equal length are returned as an array, others as a list.
         table = probabilities.table()
         if isinstance(table, Ragged):
             return list(table)
@@ -141,10 +142,13 @@ class PriorCorrection(Result):
         return Ragged(corrected / self.temperature, rows.offsets)
 
     def _repeat_prior(self, rows: Ragged) -> Floats:
-        """Return the logarithm of the prior of the position of each choice, for all items in a row.
+        """Return the log prior of the position of each choice, in the flat layout of the rows.
+
+        Args:
+            rows: N rows of logits, all with as many choices as the prior has positions.
 
         Raises:
-            ValueError: If an item has another number of choices than the prior has positions.
+            ValueError: If an item has another number of choices.
         """
         log_prior = np.log(np.array(self.prior))
         n_positions = len(log_prior)
@@ -167,15 +171,15 @@ def load_prior_correction(file: str | os.PathLike[str]) -> PriorCorrection:
         file: The JSON file.
 
     Returns:
-        The correction, a function of scores; `rightreasons.probes.CorrectedScorer(model, correction)`
-        asks a model and corrects its answers.
+        The correction, a function of scores. `rightreasons.probes.CorrectedScorer(model,
+        correction)` is a model with corrected scores.
 
     Raises:
         FileNotFoundError: If there is no file.
-        ValueError: If it holds something else.
+        ValueError: If the file has other content, or a value is out of range.
     """
     content = read_tagged_json(file, FORMAT, "a prior correction")
-    # A file from elsewhere is parsed: known methods, and numbers within their ranges.
+    # The values are checked, because the file may have been edited.
     method = str(check_one_of(str(content.get("method")), METHODS, "method"))
     temperature = check_number(content.get("temperature"), "temperature")
     if temperature <= 0:
@@ -228,8 +232,9 @@ def fit_prior_correction(
         Probability Answer Isn't Always Right", EMNLP. The fitted strength and temperature are ours.
 
     Example:
-        The model prefers the first choice by log 9, whatever is asked. The question adds log 3 to a
-        choice that is correct in three of four items, which log 3 is the right confidence for.
+        The model prefers the first choice by log 9, whatever the question is. The question adds
+        log 3 to one choice, which is correct in three of four items. As log 3 is the log odds of
+        3/4, the scores without the prior are calibrated.
 
         >>> prior = np.array([[np.log(9), 0.0]] * 8)
         >>> added = np.log(3) * np.eye(2)[[0, 0, 0, 0, 1, 1, 1, 1]]
@@ -247,7 +252,8 @@ def fit_prior_correction(
     added = Ragged(rows.values - no_question_rows.values, rows.offsets)
     added_weight, score_weight = _fit_weights(added, rows, labels)
     total = added_weight + score_weight
-    # Scores without any relation to the labels have no best strength: the answers stay.
+    # Scores without any relation to the labels have no best strength, so that the answers are not
+    # changed.
     if total < MIN_WEIGHT:
         return PriorCorrection("per_item", 0.0, 1 / MIN_WEIGHT, len(labels))
     return PriorCorrection("per_item", added_weight / total, 1 / total, len(labels))
@@ -259,12 +265,12 @@ def _fit_weights(
     """Fit a softmax regression of the correct choice on two scores of each choice.
 
     Args:
-        added_scores: What the question adds to the score of each choice of N items.
-        scores: The score of each choice with the question.
+        added_scores: N rows of the score of each choice with the question minus that without it.
+        scores: N rows of the score of each choice with the question.
         labels: (N,) correct choice of each item.
 
     Returns:
-        The weight of each score, from 0 to `MAX_WEIGHT`, that minimizes the mean log loss.
+        The weights of both scores, from 0 to `MAX_WEIGHT`, that minimize the mean log loss.
     """
     n_items = len(labels)
     features = np.array([added_scores.values, scores.values])
@@ -365,7 +371,13 @@ def fit_content_free_prior(content_free: Sequence[Any]) -> PriorCorrection:
 
 
 def parse_choice_scores(values: Any, scores: str, name: str) -> Ragged:
-    """Return scores of choices as rows of logits."""
+    """Check scores of choices, and convert them to rows of logits.
+
+    Args:
+        values: (N, K) scores, or N rows of different lengths.
+        scores: "logits", "log_probabilities" or "probabilities".
+        name: Name of the argument, for error messages.
+    """
     logits = check_logits(values, scores=scores, name=name)
     if isinstance(logits, Ragged):
         return logits
@@ -373,7 +385,15 @@ def parse_choice_scores(values: Any, scores: str, name: str) -> Ragged:
 
 
 def check_same_choices(rows: Ragged, no_question: Ragged) -> None:
-    """Refuse scores with and without the question that are of different choices."""
+    """Check that each item has as many scores without the question as with it.
+
+    Args:
+        rows: N rows of scores with the question.
+        no_question: N rows of scores without the question.
+
+    Raises:
+        ValueError: If the numbers of items, or of choices of an item, differ.
+    """
     check_same_length(predictions=rows, no_question=no_question)
     different = np.flatnonzero(rows.lengths != no_question.lengths)
     if different.size:
@@ -385,6 +405,6 @@ def check_same_choices(rows: Ragged, no_question: Ragged) -> None:
 
 
 def make_finite(rows: Ragged) -> Ragged:
-    """Return logits, none further below the largest of its item than the smallest probability."""
+    """Return logits, of which none is lower than `MIN_RELATIVE_PROBABILITY` allows for its item."""
     lowest = rows.reduce(np.maximum) + np.log(MIN_RELATIVE_PROBABILITY)
     return Ragged(np.maximum(rows.values, np.repeat(lowest, rows.lengths)), rows.offsets)

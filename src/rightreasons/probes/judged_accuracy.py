@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Floats, to_floats
 from rightreasons.core.errors import OptionError
 from rightreasons.core.estimates import (
+    AdjustedRates,
     Estimate,
     JudgeRate,
     estimate_rate,
@@ -306,39 +307,29 @@ def _make_rogan_gladen_interval(
         level: Confidence level.
     """
     method = "Lang and Reiczigel, with covariances"
-    # As for Agresti and Coull's interval of the share itself.
     z = get_normal_quantile(level)
-    n_adjusted = n_answers + z**2
-    adjusted_share = (n_answers * share + z**2 / 2) / n_adjusted
-    adjusted_sensitivity = sensitivity.add_two()
-    adjusted_specificity = specificity.add_two()
-    informedness = adjusted_sensitivity.value + adjusted_specificity.value - 1
+    rates = AdjustedRates.add_counts(share, n_answers, sensitivity, specificity, z)
     # A judge that may be at chance leaves every accuracy possible.
-    if informedness <= 0:
+    if rates.informedness <= 0:
         return Interval(0.0, 1.0, level, method)
 
-    center = (adjusted_share + adjusted_specificity.value - 1) / informedness
-    share_variance = adjusted_share * (1 - adjusted_share) / n_adjusted
-    sensitivity_covariance = (
-        adjusted_sensitivity.value * (1 - adjusted_sensitivity.value) / n_adjusted
-    )
-    specificity_covariance = (
-        adjusted_specificity.value * (1 - adjusted_specificity.value) / n_adjusted
-    )
+    center = rates.true_share
+    sensitivity_covariance = rates.sensitivity.value * (1 - rates.sensitivity.value) / rates.n_items
+    specificity_covariance = rates.specificity.value * (1 - rates.specificity.value) / rates.n_items
     variance = (
-        share_variance
-        + center**2 * adjusted_sensitivity.variance
-        + (1 - center) ** 2 * adjusted_specificity.variance
+        rates.share_variance
+        + center**2 * rates.sensitivity.variance
+        + (1 - center) ** 2 * rates.specificity.variance
         - 2 * (center * sensitivity_covariance + (1 - center) * specificity_covariance)
     )
     half_derivative = (
-        center * adjusted_sensitivity.variance
-        - (1 - center) * adjusted_specificity.variance
+        center * rates.sensitivity.variance
+        - (1 - center) * rates.specificity.variance
         - (sensitivity_covariance - specificity_covariance)
     )
     # With nearly all answers labeled, the added counts may carry a small variance below 0.
-    half_width = z * float(np.sqrt(max(variance, 0.0))) / informedness
-    center += z**2 * half_derivative / informedness
+    half_width = z * float(np.sqrt(max(variance, 0.0))) / rates.informedness
+    center += z**2 * half_derivative / rates.informedness
     low = float(np.clip(center - half_width, 0.0, 1.0))
     high = float(np.clip(center + half_width, 0.0, 1.0))
     return Interval(low, high, level, method)

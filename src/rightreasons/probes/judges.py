@@ -47,10 +47,10 @@ class Preference(Result):
 
 @dataclasses.dataclass(frozen=True)
 class JudgeBias(Result):
-    """Preferences of a judge of pairs, from `judge_bias`; None for those that the data do not show.
+    """Preferences of a judge of pairs, from `judge_bias`. None for those that the data do not show.
 
     Attributes:
-        consistency: Share of pairs judged in both orders whose winner stays; in [0, 1], higher is
+        consistency: Share of the pairs with the same winner in both orders, in [0, 1]; higher is
             better.
         position: How much more often a candidate wins in the first place than in the second, in
             [-1, 1]; 0 is best.
@@ -82,7 +82,7 @@ def judge_bias(
     items: Any = None,
     resampling: Resampling = Resampling(),
 ) -> JudgeBias:
-    r"""Measure what a judge of pairs prefers besides quality.
+    r"""Measure a judge's preferences for a position, for longer candidates, and for its own ones.
 
     With \(a_i\) whether the first candidate of pair i wins (1, 0, or 1/2 for a tie) when it is shown
     first, \(b_i\) whether the same candidate wins when it is shown second, and
@@ -179,7 +179,8 @@ class _JudgedPairs:
         columns: The checked arguments of `judge_bias`, each (N,), NaN for unknown.
         item: (N,) number of the item of each pair.
         is_in_both_orders: (N,) whether a pair was judged in both orders.
-        wins: (N,) mean of the verdicts of a pair, counted for the first candidate; NaN for none.
+        wins: (N,) mean of the verdicts of a pair, counted for the first candidate; NaN without
+            verdicts.
         resampling: Level of the intervals, number of random signs, and seed.
     """
 
@@ -193,7 +194,7 @@ class _JudgedPairs:
     def parse(
         cls, arguments: Mapping[str, Any], items: Any, resampling: Resampling
     ) -> _JudgedPairs:
-        """Check the arguments of `judge_bias`.
+        """Check the arguments of `judge_bias`, and average the verdicts of each pair.
 
         Args:
             arguments: "first_wins", "swapped", "longer", "own" and "reference" -> (N,) values; None
@@ -208,7 +209,7 @@ class _JudgedPairs:
         columns = {}
         for name, values in arguments.items():
             if values is None:
-                # It is unknown for every pair.
+                # The value is unknown for every pair.
                 columns[name] = np.full(len(first_wins), np.nan)
             else:
                 columns[name] = _check_shares(values, name)
@@ -239,7 +240,7 @@ class _JudgedPairs:
         )
 
     def count_by_side(self, side: str, values: Floats) -> Floats:
-        """Return values about the first candidates as values about the longer or own candidates.
+        """Convert values about the first candidates to values about the longer, or own, candidates.
 
         Args:
             side: "longer" or "own".
@@ -285,10 +286,14 @@ class _JudgedPairs:
 
 
 def _measure_position(pairs: _JudgedPairs) -> Preference | None:
-    """Return how much more often a candidate wins in the first place than in the second.
+    """Measure how much more often a candidate wins if it is shown first than if it is shown second.
 
-    It is measured on pairs that were judged in both orders. Without any, it is how much more often
-    the candidate in the first place wins, which is a preference only if the order was random.
+    It is measured on pairs that were judged in both orders. If there are none, it is how much more
+    often the candidate that is shown first wins, which only is a preference if the order was
+    random.
+
+    Args:
+        pairs: Pairs with the wins of the first candidate in each order.
     """
     wins_as_first = pairs.columns["first_wins"]
     wins_as_second = pairs.columns["swapped"]
@@ -298,19 +303,29 @@ def _measure_position(pairs: _JudgedPairs) -> Preference | None:
     )
     if in_both_orders is not None:
         return in_both_orders
-    # Wins minus losses of the first place; `swapped` has the wins of the second place.
+    # Wins minus losses of the candidate that was shown first. If a pair was judged only in the
+    # other order, its first candidate was shown second.
     net_wins = np.where(np.isfinite(wins_as_first), 2 * wins_as_first - 1, 1 - 2 * wins_as_second)
     return pairs.average(net_wins, null="The order was random, and both places win equally often.")
 
 
 def _check_shares(values: Any, name: str) -> Floats:
-    """Check a vector of shares from 0 to 1, or of sides, with NaN for unknown."""
+    """Check an argument of `judge_bias`: shares of wins, or sides, with NaN for unknown values.
+
+    Args:
+        values: (N,) values. Shares are from 0 to 1. Sides are 1 for the first candidate, 0 for the
+            second, and 0.5 for neither.
+        name: Name of the argument: one of `SIDES`, or the name of a share.
+
+    Raises:
+        ValueError: If the shape or a value is wrong; the message names the first pair.
+    """
     shares = to_floats(values, name)
     if shares.ndim != 1 or not len(shares):
         raise ValueError(
             f"Expected `{name}` of shape (N,) with at least one pair, but got shape {shares.shape}."
         )
-    # A side has no shares: a candidate is longer, or it is not.
+    # A share may have any value from 0 to 1, but a side only three values.
     is_valid = (shares >= 0) & (shares <= 1)
     description = "values from 0 to 1"
     if name in SIDES:
@@ -332,7 +347,7 @@ class JudgesMeasurement(Result):
     Attributes:
         judges: Judge -> its preferences.
         n_rows: Number of judgments in the table.
-        n_without: Number of judgments without a verdict, which count nowhere.
+        n_without: Number of judgments without a verdict, which are ignored.
     """
 
     judges: Mapping[str, JudgeBias]
@@ -343,10 +358,10 @@ class JudgesMeasurement(Result):
 def measure_judges(
     judgments: Judgments, *, resampling: Resampling = Resampling()
 ) -> JudgesMeasurement:
-    """Measure what judges prefer besides quality: position, length, their own answers.
+    """Measure preferences of judges for a position, for longer answers, and for their own answers.
 
     Args:
-        judgments: From `read_judgments`.
+        judgments: Result of `read_judgments`.
         resampling: Level of the intervals, number of random signs of the tests, and seed.
 
     Returns:
@@ -357,7 +372,7 @@ def measure_judges(
     """
     biases = {}
     for judge, pairs in judgments.judges.items():
-        # A judge whose answers could not be parsed has no preferences.
+        # A judge without any verdict is left out.
         has_verdict = np.isfinite([pairs["first_wins"], pairs["swapped"]]).any()
         if has_verdict:
             biases[judge] = judge_bias(**pairs, resampling=resampling)

@@ -23,7 +23,7 @@ from rightreasons.io.opened_columns import read_columns
 from rightreasons.probes.options import JudgmentOptions
 
 USUAL: Mapping[str, Sequence[str]] = USUAL_HEADINGS["judgments"]
-"""Usual names of columns by what they hold."""
+"""Content of a column, such as "verdict" -> usual names of the column."""
 
 REQUIRED = {
     "first": "candidate shown first",
@@ -38,7 +38,7 @@ TIE = frozenset(("tie", "both", "draw", "[[c]]", "c", "equal"))
 NO_VERDICT = frozenset(("", "none", "null", "nan", "error", "n/a"))
 
 COUNTED = ("wins", "reference", "longer")
-"""Columns that count for the alphabetically first candidate of a pair."""
+"""Columns whose values are about the alphabetically first candidate of a pair."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,22 +59,22 @@ class Judgments:
 
 @accept_options_as_keywords(JudgmentOptions)
 def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
-    """Read which of two candidates judges preferred.
+    """Read a table of judgments on which of two candidates is better.
 
-    Verdicts are "first", "second" and "tie", also as A, B and C, [[A]], 1 and 2, or model_a and
-    model_b, or the name of the candidate; an empty one is none. The reference of a judge is the
-    column for it, or else all other judges.
+    Verdicts are "first", "second" and "tie"; or A, B and C; [[A]], [[B]] and [[C]]; 1 and 2;
+    model_a and model_b; or the name of the candidate. An empty cell is a missing verdict. The
+    reference is the column for it, or otherwise the other judges.
 
     Args:
-        source: A file as `read_predictions` takes them, or a table.
+        source: A table, or a file in the same formats as `read_predictions`.
         options: Fields of `JudgmentOptions`, for columns without a usual name.
 
     Returns:
         The pairs of each judge.
 
     Raises:
-        ValueError: If a column is missing, a verdict is unknown, or two candidates of a row have one
-            name.
+        ValueError: If a column is missing, a verdict is unknown, or both candidates of a row have
+            the same name.
 
     Example:
         >>> rows = {"item": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]}
@@ -96,11 +96,11 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     for index, (first_author, second_author) in enumerate(authors):
         cells = {name: column[index] for name, column in columns_by_content.items()}
         row = _parse_row(cells, (first_author, second_author), index, source_name)
-        # A pair is the same two candidates for one item, in either order.
+        # The key of a pair is the same whichever candidate is shown first.
         pair_key = (row["item"], *sorted((first_author, second_author)))
         row["pair"] = number_by_pair.setdefault(pair_key, len(number_by_pair))
         rows.append(row)
-    # A verdict that is None becomes NaN.
+    # The conversion to float turns missing verdicts, None, into NaN.
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTED, float))
     judges = {}
     for judge in table["judge"].unique():
@@ -147,9 +147,9 @@ def _select_columns(columns: Any, options: JudgmentOptions, source_name: str) ->
 def _parse_row(
     row: Mapping[str, Any], pair: tuple[str, str], index: int, source_name: str
 ) -> dict[str, Any]:
-    """Return a judgment whose verdict is about the alphabetically first candidate.
+    """Parse a judgment, and express it as a win of the alphabetically first candidate.
 
-    So the judgments of one pair in both orders are about the same candidate.
+    So the judgments of a pair in both orders are about the same candidate.
 
     Args:
         row: Content, such as "verdict" or "first_text" -> the cell of the row.
@@ -192,7 +192,7 @@ def _join_pairs(judge: str, table: pd.DataFrame) -> dict[str, Any]:
     Args:
         judge: Name of a judge.
         table: A row per judgment of any judge: "pair" (its number), and what `_parse_row` returns.
-            Its values are about the alphabetically first candidate.
+            Values such as "wins" are about the alphabetically first candidate.
 
     Returns:
         Arguments of `judge_bias` for the N pairs of this judge: "items", "first_wins", "swapped",
@@ -205,7 +205,7 @@ def _join_pairs(judge: str, table: pd.DataFrame) -> dict[str, Any]:
     reference = table["wins"].where(~is_of_judge)
     if table["reference"].notna().any():
         reference = table["reference"]
-    # `where` puts NaN in the place of the other rows, which the mean of a pair leaves out.
+    # `where` replaces the values of other rows by NaN, which the mean of a pair ignores.
     values = {
         "ordered_wins": table["wins"].where(is_of_judge & is_ordered),
         "reversed_wins": table["wins"].where(is_of_judge & ~is_ordered),
@@ -253,10 +253,10 @@ def _parse_verdict(value: Any, pair: tuple[str, str], location: str) -> float | 
     text = ""
     if value is not None:
         text = str(value).strip()
-    # Judges comment on a verdict in brackets.
+    # A verdict may have a comment in brackets, as in "tie (both fail)".
     word = text.lower().split(" (")[0]
     if text in pair:
-        # A candidate called "a" may be shown second, where the verdict "a" has two meanings.
+        # If a candidate called "a" is shown second, the verdict "a" has two meanings.
         opposite_words = FIRST if text == pair[1] else SECOND
         if word in opposite_words:
             raise ValueError(

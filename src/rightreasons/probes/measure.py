@@ -1,4 +1,4 @@
-"""The four confusion probes: what a scorer of choices is asked, and the figures of its answers.
+"""The four confusion probes: the requests to a scorer of choices, and the figures of its answers.
 
 `probe_tables` perturbs the items once. `ProbeTables.scored_by` has them scored by one call, and
 `measure_probes` turns the scores into figures; `measure_option_order` scores several orders of the
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 
 WITHOUT_ANSWER = ("no_question", "wrong_question", "no_right_answer")
-"""Probes that leave no correct choice: they show prior bias."""
+"""Probes after which no choice is correct, so that preferences among choices are prior bias."""
 
 WITHOUT_QUESTION = ("no_question", "wrong_question")
-"""Probes among these that keep the choice that was correct."""
+"""Probes that remove or replace the question, and leave the choices unchanged."""
 
 GROUPS = ("pair_id", "source_id")
 """Columns of clusters of items, if none is named."""
@@ -108,12 +108,16 @@ class ProbeTables:
         """Return (N,) the number of the cluster of each item; None if all items are independent.
 
         Args:
-            groups: N names of groups; None or "" for an item without one, which is a cluster.
+            groups: N names of groups; None or "" for an item without a group, which is a separate
+                cluster.
         """
         names = []
         for group, item_id in zip(groups, self.column(ORIGINAL, "id"), strict=True):
-            # The prefix keeps an id from being equal to the name of a group.
-            names.append(f"group {group}" if group else f"item {item_id}")
+            # With a prefix, no id is equal to the name of a group.
+            if group in (None, ""):
+                names.append(f"item {item_id}")
+            else:
+                names.append(f"group {group}")
         codes = number_clusters(names, len(self))
         if codes is None:
             return None
@@ -139,18 +143,18 @@ class ProbeTables:
         """(N,) position of the correct choice, or with "pseudo_label" of the one that was correct."""
         return np.asarray(self.column(name, column), dtype=np.int64)
 
-    def reading(
+    def compare_readings(
         self, picked: Mapping[str, NDArray[np.int64]], resampling: Resampling
     ) -> dict[str, Reading]:
-        """Compare the choices picked with the question, and without it or after another one.
+        """Compare the answers to the question with those without it, and with those to another one.
 
         Args:
             picked: Name of the table -> (N,) picked choices, -1 for no answer.
-            resampling: Level of the intervals.
+            resampling: Confidence level of the intervals.
 
         Returns:
-            Probe -> the comparison, without a probe that a log lacks, or for which no item has an
-            answer.
+            "no_question" and "wrong_question" -> the comparison. A probe is missing if a log lacks
+            it, or if no item has an answer.
         """
         readings = {}
         for name in WITHOUT_QUESTION:
@@ -168,12 +172,11 @@ class ProbeTables:
                 readings[name] = reading
         return readings
 
-    def requests(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the requests about all items in all T tables, table by table.
+    def list_requests(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Return the requests about all N items in all T tables, table by table.
 
         Returns:
-            T * N prompts, lists of choices, and unique ids, "ITEM/TABLE", each table with its N items
-            in order.
+            T * N prompts, T * N lists of choices, and T * N unique ids such as "7/no_question".
         """
         prompts: list[str] = []
         choices: list[list[str]] = []
@@ -181,31 +184,31 @@ class ProbeTables:
         for table in self.tables:
             prompts.extend(self.column(table, "prompt"))
             choices.extend(self.column(table, "choices"))
-            # An item is asked about once per table, each time under another name.
+            # An item has a request in each table, and each request has another name.
             for item_id in self.column(ORIGINAL, "id"):
                 names.append(name_arm(item_id, table))
         return prompts, choices, names
 
     def scored_by(self, score: Score) -> ProbeTables:
-        """Return the tables with scores of the choices of all of them, from one call of a scorer.
+        """Return the tables with the scores of their choices, from one call of a scorer.
 
-        Figures compare the same items, so that an item that cannot be scored in one table is left
-        out of all, with the reason.
+        An item that cannot be scored in one table is left out of all tables, so that figures
+        compare the same items.
 
         Args:
-            score: (prompts, choices, ids) -> logits of all requests, or `Scores`, which may lack
-                some and have the reasons in `failures`.
+            score: Function of the prompts, choices and ids of all requests that returns their
+                logits, or `Scores` with the reasons of failed requests in `failures`.
 
         Raises:
             ValueError: If no item has scores in all tables.
         """
-        prompts, choices, names = self.requests()
+        prompts, choices, names = self.list_requests()
         answers = score(prompts, choices, names)
         if not isinstance(answers, Scores):
             return self._add_logits(answers)
         reason_by_id: dict[str, str] = {}
         for name, reason in answers.failures.items():
-            # The name of a request is the id of its item and the table: "7/no_question".
+            # The name of a request is the id of its item and the table, such as "7/no_question".
             item_id, _, _ = name.rpartition("/")
             reason_by_id.setdefault(item_id, reason)
         if not reason_by_id:
@@ -219,7 +222,8 @@ class ProbeTables:
 
         Args:
             answers: Scores of the requests, without those that failed.
-            names: Names of all requests, table by table, each with the N items in order.
+            names: Names of all requests: those of the N items in the first table, in order, then
+                those in the second table, and so on.
             reason_by_id: Id of each item that failed in some table -> the reason.
 
         Raises:
@@ -228,7 +232,7 @@ class ProbeTables:
         item_ids = self.column(ORIGINAL, "id")
         rows = [row for row, item_id in enumerate(item_ids) if item_id not in reason_by_id]
         if not rows:
-            # One reason stands for all.
+            # The reason of the first item is given as an example.
             raise ValueError(next(iter(reason_by_id.values())))
         answer_row_by_name = {name: row for row, name in enumerate(answers.ids)}
         answer_rows = []
@@ -245,10 +249,11 @@ class ProbeTables:
         return selected._add_logits(scored.logits)
 
     def _add_logits(self, answers: Any) -> ProbeTables:
-        """Return the tables with scores.
+        """Return the tables with the scores of their choices.
 
         Args:
-            answers: Rows of logits, table by table, each with the N items in order.
+            answers: Rows of logits: those of the N items in the first table, in order, then those
+                in the second table, and so on.
         """
         rows = as_ragged(answers, "scores")
         n_items = len(self)
@@ -260,8 +265,7 @@ class ProbeTables:
 
     @functools.cached_property
     def confidences(self) -> Mapping[str, Ragged]:
-        """Name -> softmax of the scores within each item; {} for tables that are not scored."""
-        # The softmax is taken once, and every figure of the tables is made from it.
+        """Table -> confidences, the softmax of the scores of each item; empty without scores."""
         confidences = {}
         for name, rows in (self.logits or {}).items():
             confidences[name] = check_ragged(rows, scores="logits")
@@ -271,8 +275,13 @@ class ProbeTables:
         """Return (N,) the confidence in the correct choice."""
         return self.confidences[name].at(self.labels(name))
 
-    def paralysis(self, k: int, resampling: Resampling) -> ChoiceParalysis:
-        """Measure what k added choices do to the confidence in the correct one."""
+    def measure_paralysis(self, k: int, resampling: Resampling) -> ChoiceParalysis:
+        """Measure how k added choices change the confidence in the correct choice.
+
+        Args:
+            k: Number of added choices, one of `ks`.
+            resampling: Confidence level of the intervals, number of resamples, and seed.
+        """
         extra = name_extra_choices(k)
         return choice_paralysis(
             self.confidences[ORIGINAL],
@@ -316,19 +325,20 @@ class ProbeFigures(Result):
     choices_only: ChoicesOnly
 
 
-def spare_choices(choices: Sequence[Sequence[str]]) -> int:
-    """Return how many distinct choices each item could borrow from the others, at least.
+def count_spare_choices(choices: Sequence[Sequence[str]]) -> int:
+    """Return the smallest number of distinct choices that an item can borrow from other items.
 
-    It is the number of distinct choices of all items, minus the largest number of one item.
+    It is the number of distinct choices of all items, minus the largest number of choices of an
+    item.
 
     Args:
         choices: N lists of choices.
 
     Example:
-        >>> spare_choices([["yes", "no"], ["Yes", "maybe", "never"]])
+        >>> count_spare_choices([["yes", "no"], ["Yes", "maybe", "never"]])
         1
     """
-    # Texts that differ by case or spaces alone are one choice, as for the probes.
+    # Texts that differ only in letter case or outer spaces are one choice.
     distinct = set()
     for row in choices:
         for text in row:
@@ -345,23 +355,24 @@ def probe_tables(
     groups_column: str | None = None,
     seed: int = 0,
 ) -> ProbeTables:
-    """Apply every probe to some items.
+    """Apply every probe to multiple-choice items.
 
     Args:
-        items: Multiple-choice items {id, prompt, choices, label}. Those without a label or with two
-            equal choices are left out and counted.
-        ks: Numbers of added choices, one table each; default 1, 2, 4, 8.
-        probes: Probes that leave no correct choice; all of them by default.
+        items: Items with the columns `id`, `prompt`, `choices` and `label`. Items without a label
+            or with two equal choices are left out and counted.
+        ks: Numbers of added choices, one table for each; default 1, 2, 4, 8.
+        probes: Probes that leave no correct choice; by default all of them.
         pool: Source of borrowed texts. None (default) for the items themselves.
-        groups_column: Column of clusters, such as an item and its mirror: the units of all tests and
-            intervals. None (default) for `pair_id` or `source_id`, if there is one.
-        seed: Seed of what is borrowed.
+        groups_column: Column of clusters, such as an item and its mirror, over which all tests and
+            intervals are computed. None (default) for `pair_id` or `source_id`, if there is one.
+        seed: Seed of the random choice of borrowed texts.
 
     Returns:
         A `ProbeTables`.
 
     Raises:
-        ValueError: If no item is left, an item is malformed, or the pool is too small to borrow from.
+        ValueError: If no item is left, an item is malformed, or the pool is too small to borrow
+            from.
     """
     from rightreasons.datasets.perturbing.probes import Pool, perturb
 
@@ -372,7 +383,7 @@ def probe_tables(
     labeled = items.select(labeled_rows)
     if len(labeled) == 0:
         raise ValueError("Expected items with a label to probe, but there are none.")
-    # A probe may borrow from unlabeled items, too.
+    # Texts may also be borrowed from unlabeled items.
     if not isinstance(pool, Pool):
         pool = Pool(items if pool is None else pool)
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
@@ -381,8 +392,8 @@ def probe_tables(
         perturbed[name] = perturb(labeled, name, **options)
     for k in ks:
         perturbed[name_extra_choices(k)] = perturb(labeled, "extra_choices", k=k, **options)
-    # A probe leaves out items with too few choices to borrow. All tables need the same items, so
-    # that the items are those of every probe.
+    # A probe leaves out items for which too few choices can be borrowed. All tables need the same
+    # items: those that every probe has.
     ids_by_probe = [set(table["source_id"][:]) for table in perturbed.values()]
     common_ids = set.intersection(*ids_by_probe)
     tables = {}
@@ -405,23 +416,25 @@ def probe_tables(
 def collect_logged_tables(
     items: datasets.Dataset, arms: LoggedArms, *, groups_column: str | None = None
 ) -> ProbeTables:
-    """Return the tables of the probes that a log contains, as `probe_tables` makes them.
+    """Return the tables of the probes that a log contains, in the format of `probe_tables`.
 
     Args:
-        items: Multiple-choice items {id, prompt, choices, label} of the log.
-        arms: Their arms.
-        groups_column: As for `probe_tables`.
+        items: Multiple-choice items of the log, with the columns `id`, `prompt`, `choices` and
+            `label`.
+        arms: The requests of the log about changed versions of these items.
+        groups_column: Column of clusters; None (default) for `pair_id` or `source_id`, if there is
+            one.
 
     Returns:
         A `ProbeTables` of the labeled items that have an answer to each probe of the log.
 
     Raises:
-        ValueError: If no item has them all.
+        ValueError: If no item has an answer to each probe.
     """
     ks = arms.list_ks()
     probes = (*WITHOUT_ANSWER, *map(name_extra_choices, ks))
     names = [name for name in probes if name in arms.names]
-    # Figures compare the same items, so that each needs all probes.
+    # Items that lack an answer to some probe are left out, so that figures compare the same items.
     rows = []
     for row, (item_id, label) in enumerate(zip(items["id"][:], items["label"][:], strict=True)):
         by_name = arms.answers.get(item_id, {})
@@ -443,19 +456,25 @@ def collect_logged_tables(
 
 
 def _select_items(table: datasets.Dataset, column: str, ids: set[str]) -> datasets.Dataset:
-    """Return the rows of a table whose id in a column is one of some ids."""
+    """Return the rows of a table that have one of some ids.
+
+    Args:
+        table: The table.
+        column: Column with the ids.
+        ids: Ids of the rows to select.
+    """
     rows = np.flatnonzero(np.isin(list(map(str, table[column][:])), list(ids))).tolist()
-    # A table that loses nothing stays as it is, without a list of its rows.
+    # If all rows are selected, the table is returned without a list of rows.
     if len(rows) == len(table):
         return table
     return table.select(rows)
 
 
 def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()) -> ProbeFigures:
-    """Turn scores into figures: reading, prior bias, choice paralysis, and positions of choices.
+    """Measure reading, prior bias, choice paralysis and position bias from scored tables.
 
     Args:
-        scores: From `ProbeTables.scored_by`.
+        scores: Result of `ProbeTables.scored_by`.
         resampling: Level, resamples and seed of every interval.
 
     Returns:
@@ -480,7 +499,7 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
     biases = {}
     intervals = {}
     for name in WITHOUT_ANSWER:
-        # The probe that replaces the correct choice leaves no pseudo-correct one: all are -1.
+        # If the probe replaced the correct choice, there is no pseudo-correct one: all are -1.
         pseudo_labels = scores.labels(name, "pseudo_label")
         has_label = pseudo_labels >= 0
         biases[name] = prior_bias(
@@ -494,7 +513,8 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
             is_hit = (picks[name] == pseudo_labels)[has_label]
             clusters = select_clusters(units, has_label)
             intervals[name] = make_rate_interval(is_hit, resampling, clusters)
-    # A prior bias alone says little: a confident model has a large variance on every item.
+    # A prior bias has to be compared with the variance on unchanged items, which is large for any
+    # confident model.
     original = prior_bias(
         scores.logits[ORIGINAL], labels, scores="logits", clusters=units, resampling=resampling
     )
@@ -502,11 +522,11 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
         n_items=len(scores),
         accuracy=float(is_correct.mean()),
         accuracy_interval=make_rate_interval(is_correct, resampling, units),
-        reading=scores.reading(picks, resampling),
+        reading=scores.compare_readings(picks, resampling),
         original=original,
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
-        paralysis={k: scores.paralysis(k, resampling) for k in scores.ks},
+        paralysis={k: scores.measure_paralysis(k, resampling) for k in scores.ks},
         position_bias=_measure_positions(scores, picks[ORIGINAL], resampling),
         choices_only=choices_only(picks["no_question"], labels, clusters=units),
     )
@@ -520,7 +540,7 @@ def _measure_positions(
     Args:
         scores: Tables of N items.
         picks: (N,) position of the picked choice of each unchanged item.
-        resampling: Its level is that of the interval.
+        resampling: Confidence level of the interval.
 
     Returns:
         The spread of recall; None if the number of choices differs between items.
@@ -544,19 +564,20 @@ def _measure_positions(
 def ask_in_orders(
     items: Mapping[str, Sequence[Any]], score: Score
 ) -> tuple[Places, list[str], Any]:
-    """Have N items scored under each of R orders of their choices, by one call of a scorer.
+    """Score N items under each of R orders of their choices, by one call of a scorer.
 
     Args:
         items: Columns "id", "prompt" and "choices" of N items with n choices each.
-        score: (prompts, choices, ids) -> logits or `Scores` of the R * N requests, one order after
-            another, each with the items in order.
+        score: Function of prompts, choices and ids that returns logits or `Scores`. Its requests
+            are those of the N items in the first order, then in the second order, and so on.
 
     Returns:
-        (R, n) orders, entry (r, j) being the choice at position j in order r; the R * N names of the
-        requests; and what the scorer returns.
+        (R, n) orders, where entry (r, j) is the choice at position j in order r; the R * N names
+        of the requests; and the result of the scorer.
 
     Raises:
-        ValueError: If the number of choices differs between items, or there are fewer than two items.
+        ValueError: If the number of choices differs between items, or there are fewer than two
+            items.
     """
     ids = items["id"][:]
     prompts = items["prompt"][:]
@@ -564,10 +585,10 @@ def ask_in_orders(
     sizes = sorted({len(row) for row in choices})
     if len(sizes) > 1 or len(choices) < 2:
         raise ValueError(
-            "Expected at least two items with the same number of choices to reorder, but got "
-            f"{len(choices)} with {', '.join(map(str, sizes))}."
+            "Expected at least two items, all with the same number of choices, to reorder the choices, "
+            f"but got {len(choices)} with {', '.join(map(str, sizes))} choices."
         )
-    # Each item in all orders.
+    # For each item, its versions in all orders.
     arms_by_item = []
     for item_id, prompt, item_choices in zip(ids, prompts, choices, strict=True):
         item = {"id": item_id, "prompt": prompt, "choices": item_choices}
@@ -580,15 +601,15 @@ def ask_in_orders(
         for arms in arms_by_item:
             arm = arms[order_number]
             ordered_choices.append(list(arm.choices))
-            # An arm has a name for each order, as names of requests must be unique.
+            # The id names the item and the order, so that it is unique.
             names.append(arm.id)
     return orders, names, score(list(prompts) * len(orders), ordered_choices, names)
 
 
-def steady_picks(
+def find_steady_items(
     places: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which items are answered under every order, and which of these keep their answer.
+    """Find the items that are answered under every order, and those that keep their answer.
 
     Args:
         places: (R, n) orders from `list_choice_orders`: entry (r, j) is the choice at position j in
@@ -596,10 +617,10 @@ def steady_picks(
         positions: (R, N) picked position of each item under each order; -1 for no answer.
 
     Returns:
-        (N,) whether each item has an answer under every order, and (number of these items,) whether
+        (N,) whether each item has an answer under every order; and for the items that do, whether
         the same choice is picked under every order.
     """
-    # (R, N) picked choice, whatever its position is. That of -1 is the last one, and not read.
+    # (R, N) picked choices. A position of -1 gives the last choice, but such items are left out.
     picked_choices = np.take_along_axis(places, positions, axis=1)
     is_answered = np.asarray((positions >= 0).all(axis=0))
     is_steady = np.asarray((picked_choices == picked_choices[0]).all(axis=0))
@@ -609,18 +630,19 @@ def steady_picks(
 def pick_choices(
     tables: ProbeTables, names: Sequence[str], score: Score
 ) -> dict[str, NDArray[np.int64]]:
-    """Have the items of some tables scored by one call, and return the picked choices.
+    """Return the choices that a model picks in some tables, by one call of a scorer.
 
     Args:
         tables: Tables of N items.
-        names: Names of the tables that are asked, such as "original" and "no_question".
-        score: (prompts, choices, ids) -> `Scores`, whose failures are items without an answer.
+        names: Names of the tables to answer, such as "original" and "no_question".
+        score: Function of prompts, choices and ids that returns `Scores`. Failed requests are items
+            without an answer.
 
     Returns:
         Name of the table -> (N,) position of the picked choice of each item, -1 for no answer.
     """
     selected = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
-    prompts, choices, ids = selected.requests()
+    prompts, choices, ids = selected.list_requests()
     # The requests are listed table by table, each with the items in order.
     picks_by_table = score(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
     return dict(zip(names, picks_by_table, strict=True))
@@ -629,20 +651,21 @@ def pick_choices(
 def pick_in_orders(
     tables: ProbeTables, score: Score
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
-    """Have items scored under each order of their choices, and return which keep their answer.
+    """Return which items keep their answer under all orders of their choices.
 
     Args:
-        tables: Tables of N items, of which the original one is asked.
-        score: (prompts, choices, ids) -> `Scores`, whose failures are items without an answer.
+        tables: Tables of N items. The unchanged items are answered in each order.
+        score: Function of prompts, choices and ids that returns `Scores`. Failed requests are items
+            without an answer.
 
     Returns:
-        Whether each of the items with an answer under every order keeps it, and the cluster numbers
-        of these items (None for independent items).
+        Two arrays about the items with an answer under every order: whether each keeps its answer,
+        and its cluster number (None for independent items).
     """
     orders, ids, scores = ask_in_orders(tables.tables[ORIGINAL], score)
     # The requests are listed order by order, each with the items in order: (R, N).
     positions = scores.answers(ids).reshape(-1, len(tables))
-    is_answered, is_steady = steady_picks(orders, positions)
+    is_answered, is_steady = find_steady_items(orders, positions)
     return is_steady, select_clusters(tables.units, is_answered)
 
 
@@ -682,13 +705,12 @@ def measure_option_order(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
-    """Score several orders of the choices: does the same content win, and which positions?
+    """Measure whether answers depend on the order of the choices, and which positions are preferred.
 
-    PriDe's prior is estimated on the first quarter of the items; `pride_debias` divides it out.
-
-    Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds
-    choice (j + r) mod n. So every choice is equally often at every position, and the first order is
-    the original one.
+    Up to three choices are scored in all orders, more choices in cyclic orders: in order r,
+    position j has choice (j + r) mod n. So every choice is equally often at every position, and the
+    first order is the original one. PriDe's prior over positions is estimated on the first quarter
+    of the items; `pride_debias` removes it.
 
     Args:
         items: Columns `id`, `prompt` and `choices` of N items with n choices each: a data set, or
@@ -696,7 +718,7 @@ def measure_option_order(
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together. One that
             sees one choice at a time gives the same scores in every order.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        resampling: Level of the intervals.
+        resampling: Confidence level of the intervals.
 
     Returns:
         An `OrderFigures`.
@@ -720,7 +742,7 @@ def measure_option_order(
     units = number_clusters(clusters, n_items)
     # The picked positions, (R, N). Every item is scored under every order.
     positions = probabilities.argmax(axis=2).T
-    _, steady = steady_picks(orders, positions)
+    _, steady = find_steady_items(orders, positions)
     intervals = pride_prior_intervals(
         estimation,
         clusters=select_clusters(units, np.arange(n_estimation)),
@@ -746,17 +768,18 @@ def _compute_position_probabilities(
     """Return (N, R, n) the probability of each position, by item and order, from a scorer's logits.
 
     Args:
-        answers: Logits of R * N requests, order by order, each with the items in order; or `Scores`.
-        n_orders: R.
-        n_items: N.
-        n_choices: n.
+        answers: Logits or `Scores` of R * N requests: those of the N items in the first order, then
+            in the second order, and so on.
+        n_orders: Number of orders R.
+        n_items: Number of items N.
+        n_choices: Number of choices n of each item.
 
     Raises:
         ValueError: If an item could not be scored, with the first reason.
     """
     logits = answers
     if isinstance(answers, Scores):
-        # With a missing request, the others could not be told apart by their order.
+        # The rows are matched to requests by their order, so that none may be missing.
         if answers.failures:
             raise ValueError(next(iter(answers.failures.values())))
         logits = answers.logits

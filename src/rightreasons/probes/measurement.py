@@ -1,6 +1,6 @@
 """Measurement of the question about answer priors: changed items, and orders of the choices.
 
-`measure` asks the model of an audit and returns a `ProbesMeasurement`; `decisions` compares its
+`measure` asks the model of an audit and returns a `ProbesMeasurement`; `decide_figures` compares its
 figures with their margins, at one level for all of them together.
 """
 
@@ -31,12 +31,12 @@ from rightreasons.probes.measure import (
     ProbeTables,
     Score,
     collect_logged_tables,
+    count_spare_choices,
     measure_option_order,
     measure_probes,
     pick_choices,
     pick_in_orders,
     probe_tables,
-    spare_choices,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -56,7 +56,7 @@ NAMES = {
 """Names of the tables for readers."""
 
 
-def decisions(
+def decide_figures(
     tables: ProbeTables,
     picked: Mapping[str, NDArray[np.int64]],
     *,
@@ -69,8 +69,8 @@ def decisions(
     Args:
         tables: Items under every probe, with their scores if choices are scored.
         picked: Name of the table -> (N,) picked choices, -1 for no answer.
-        steady: Which items keep their answer under every order of the choices, and their clusters.
-            None if no orders were asked.
+        steady: Whether each item keeps its answer under every order of the choices, and the
+            clusters of these items. None if no orders were scored.
         joint: Whether choices are scored together, so that added ones may change the other scores.
         resampling: Confidence level of the verdict.
 
@@ -80,30 +80,30 @@ def decisions(
         question above guessing), "lost" (accuracy lost without it), "paralysis" (confidence lost to
         added choices) and "order" (share of answers that change with the order).
     """
-    # The tests that can make the verdict worse share its error. "lost" is not among them: it only
-    # distinguishes two reasons for which a model may know the answer.
+    # The level is corrected for the tests that can make the verdict worse: "kept" of each probe,
+    # "unasked", "paralysis" and "order". "lost" only explains why a model knows the answers.
     n_tests = len(WITHOUT_QUESTION) + 1
     if joint:
         n_tests += 1
     if steady is not None:
         n_tests += 1
-    strict = resampling.correct_for_tests(n_tests)
+    corrected = resampling.correct_for_tests(n_tests)
     decided: dict[str, Decision] = {}
-    for name, reading in tables.reading(picked, strict).items():
+    for name, reading in tables.compare_readings(picked, corrected).items():
         sizes = (reading.n_items, reading.n_units)
         decided[f"kept_{name}"] = decide_above(reading.beyond_chance, MARGINS["kept"], *sizes)
         if name == "no_question":
             decided["unasked"] = decide_above(reading.excess, MARGINS["accuracy"], *sizes)
             decided["lost"] = decide_above(reading.accuracy_loss, MARGINS["accuracy"], *sizes)
     if joint:
-        # The most added choices have the largest effect, if there is one.
-        drop = tables.paralysis(max(tables.ks), strict).restricted_drop
+        # The largest number of added choices has the largest effect, if there is any.
+        drop = tables.measure_paralysis(max(tables.ks), corrected).restricted_drop
         decided["paralysis"] = decide_above(
             drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units
         )
     if steady is not None:
         is_steady, units = steady
-        changed = estimate_rate(~is_steady, strict, units)
+        changed = estimate_rate(~is_steady, corrected, units)
         n_items = len(is_steady)
         decided["order"] = decide_above(
             changed, MARGINS["order"], n_items, count_units(units, n_items)
@@ -119,7 +119,7 @@ class ProbesMeasurement:
         context: The audit.
         tables: Items under every probe, with scores if the model returns them.
         picked: Name of the table -> (N,) picked choices, -1 for no answer.
-        decided: Decisions by name, from `decisions`.
+        decided: Decisions by name, from `decide_figures`.
         reading: Probe that removes the question -> the answers with and without it; {} if no item has
             an answer.
         scored: Prior bias and choice paralysis. None for generated answers.
@@ -187,10 +187,10 @@ class ProbesMeasurement:
     @property
     def probe(self) -> str:
         """Probe of the first screen: the one under which most answers significantly stay the same."""
-        # Without any answer, the first probe is shown with the reason.
+        # Without answers to any probe, the page explains why for the first one.
         if not self.reading:
             return WITHOUT_QUESTION[0]
-        # The decision of a probe has one of these levels, the worst first.
+        # Levels of a decision, the worst first.
         for level in ("large", "some", "unknown", "small"):
             for name in self.reading:
                 if self.decided[f"kept_{name}"].level == level:
@@ -203,11 +203,11 @@ class ProbesMeasurement:
         return self.reading.get(self.probe)
 
     def says(self, test: str, *levels: str) -> bool:
-        """Return whether the decision of a test has one of some levels.
+        """Return whether a test was decided at one of some levels.
 
         Args:
-            test: Beginning of the names of its decisions: "kept" is tested under each probe that
-                removes the question, and any of them counts.
+            test: "kept", "unasked", "lost", "paralysis" or "order". "kept" has a decision for each
+                probe without the question, of which any may have the level.
             *levels: "small", "some", "large" or "unknown".
         """
         decisions = [self.decided[name] for name in self.decided if name.startswith(test)]
@@ -215,9 +215,9 @@ class ProbesMeasurement:
 
     @property
     def is_as_good_without(self) -> bool:
-        """Whether it knows answers without the question, and not significantly more with it."""
+        """Whether the model is better than guessing without the question, and as good as with it."""
         decision = self.decided.get("kept_no_question")
-        # A model whose answers change without the question reads it, however much it knows.
+        # A model whose answers change without the question uses it, even if it is as accurate.
         if decision is not None and decision.level == "small":
             return False
         is_above_guessing = self.says("unasked", "large")
@@ -234,7 +234,7 @@ class ProbesMeasurement:
 
     @property
     def moves(self) -> bool:
-        """Whether significantly more than a few answers change with the order of the choices."""
+        """Whether significantly more answers than the margin change with the order of the choices."""
         if self.consistency is None or self.consistency.high is None:
             return False
         return self.consistency.high < 1 - MARGINS["order"].small
@@ -262,12 +262,12 @@ class ProbesMeasurement:
         for name in WITHOUT_QUESTION:
             if name not in self.reading:
                 open_tests[f"kept_{name}"] = None
-        # A scorer of single choices gives the same scores in every order, and nothing is open.
+        # Choices that are scored one by one have the same scores in every order.
         can_depend_on_order = self.joint or self.scored is None
         if can_depend_on_order and "order" not in self.decided:
             open_tests["order"] = None
         for name, decision in self.decided.items():
-            # Only a model that is significantly better with the question uses it.
+            # "lost" is settled if the model is significantly better with the question.
             settled_level = "large" if name == "lost" else "small"
             if decision.level != settled_level:
                 open_tests[name] = decision
@@ -283,8 +283,8 @@ class ProbesMeasurement:
     def missing_arms(self) -> list[str]:
         """Descriptions of the changed versions of items that a log lacks, to follow "the items".
 
-        For example ["with another question", "in other orders of the choices"]; [] for a model that
-        can be asked.
+        For example ["with another question", "in other orders of the choices"]; empty if a model
+        was queried.
         """
         if self.context.logged_arms is None:
             return []
@@ -302,8 +302,8 @@ class ProbesMeasurement:
 
     @property
     def n_needed(self) -> int | None:
-        """Planned number of items; None if there are as many, or if all tests are decided."""
-        # A test that could not be made is not decided by more items.
+        """Number of items that would settle the open tests; None if more items would not help."""
+        # More items do not help if a test could not be made at all.
         if not self.open_questions or None in self.open_questions.values():
             return None
         return POWER.find_needed_items(len(self.tables), self.tables.n_units)
@@ -321,21 +321,21 @@ class ProbesMeasurement:
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
-    """Ask the model of an audit about changed versions of its items, or read them from its log.
+    """Measure how a model answers changed versions of its items, which may be read from a log.
 
     Args:
-        context: The audit of a model of multiple choice.
-        options: Numbers of choices that are added.
+        context: The audit of a multiple-choice model.
+        options: Numbers of choices to add.
     """
     if context.logged_arms is not None:
         return _measure_log(context, context.logged_arms)
     items = context.primary.data
-    # Texts are borrowed from all items, also those that were excluded because the model could not
-    # answer them. So what is borrowed does not depend on the model.
+    # Texts are borrowed from all items, including those that were excluded because the model could
+    # not answer them, so that all models get the same texts.
     pool = (context.primary.before_exclusion or context.primary).data
-    n_spare = spare_choices(pool["choices"][:])
+    n_spare = count_spare_choices(pool["choices"][:])
     requested_ks = tuple(dict.fromkeys(options.ks))
-    # With too few choices to borrow for any of them, one is added: some item lends it.
+    # If there are too few choices for each requested number, a single one is added.
     ks = tuple(k for k in requested_ks if k <= n_spare) or (1,)
     tables = probe_tables(
         items,
@@ -352,7 +352,14 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
 
 
 def _measure_log(context: AuditContext, arms: LoggedArms) -> ProbesMeasurement:
-    """Answer from the arms of a log; scores are used if the log has those of all probes."""
+    """Measure the probes from the answers in a log.
+
+    Scores are used if the log has the scores of all probes, and otherwise only the picked choices.
+
+    Args:
+        context: The audit of the log.
+        arms: Requests of the log about changed versions of the items.
+    """
     tables = collect_logged_tables(
         context.primary.data, arms, groups_column=context.primary.groups_column
     )
@@ -363,14 +370,16 @@ def _measure_log(context: AuditContext, arms: LoggedArms) -> ProbesMeasurement:
 
 
 def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeasurement:
-    """Ask a model that generates its answers about items without their question, and in all orders.
+    """Measure the probes of a model that generates its answers.
+
+    It answers the items without their question, with another one, and in several orders.
 
     Args:
         context: The audit.
-        tables: Items under every probe.
+        tables: N items before and after each probe, one table for each probe.
     """
     ks = str(tables.ks)
-    # Generated answers have no confidence, which the other probes are about.
+    # The other probes are about confidence, which generated answers do not have.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
     tables = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
     picked = pick_choices(tables, names, _make_score(context, "probes", ks))
@@ -381,8 +390,8 @@ def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeas
         context=context,
         tables=tables,
         picked=picked,
-        decided=decisions(tables, picked, steady=steady, resampling=context.resampling),
-        reading=tables.reading(picked, context.resampling),
+        decided=decide_figures(tables, picked, steady=steady, resampling=context.resampling),
+        reading=tables.compare_readings(picked, context.resampling),
         steady=steady,
     )
 
@@ -390,11 +399,11 @@ def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeas
 def _measure_scored(
     context: AuditContext, tables: ProbeTables, left_out: tuple[int, ...]
 ) -> ProbesMeasurement:
-    """Ask a model that scores choices about items under every probe, and in all orders.
+    """Measure the probes of a model that scores choices, under every probe and in several orders.
 
     Args:
         context: The audit.
-        tables: Items under every probe.
+        tables: N items before and after each probe, one table for each probe.
         left_out: Requested numbers of added choices for which the data has too few.
     """
     score_probes = _make_score(context, "probes", str(tables.ks))
@@ -416,7 +425,9 @@ def _measure_scored(
             resampling=context.resampling,
         )
         steady = (np.array(orders.steady), tables.units)
-    decided = decisions(tables, picked, steady=steady, joint=joint, resampling=context.resampling)
+    decided = decide_figures(
+        tables, picked, steady=steady, joint=joint, resampling=context.resampling
+    )
     return ProbesMeasurement(
         context=context,
         tables=tables,
@@ -432,9 +443,13 @@ def _measure_scored(
 
 
 def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
-    """Return whether the items can be asked in all orders of their choices.
+    """Return whether there are answers to the items in all orders of their choices.
 
-    All items need the same number of choices, and a log needs the answers to all orders of them.
+    All items need the same number of choices, and a log must contain all orders.
+
+    Args:
+        context: The audit of a model or of a log.
+        tables: N items before and after each probe, one table for each probe.
     """
     sizes = set(tables.sizes().tolist())
     if len(sizes) != 1:
@@ -444,13 +459,13 @@ def _can_ask_orders(context: AuditContext, tables: ProbeTables) -> bool:
 
 
 def _reuse_scores(context: AuditContext, score: Score) -> Score:
-    """Return a scorer that takes the scores that the audit already has, and asks for the others.
+    """Return a scorer that reuses the scores that the audit already has.
 
     Args:
         context: The audit, whose primary split may be scored.
-        score: The scorer that is asked.
+        score: Scorer of all other requests.
     """
-    # Logs have all answers, and those of a server are stored by request: neither is asked twice.
+    # A log contains all answers, and those of a server are stored by request.
     is_stored = context.logged_arms is not None or context.server is not None
     if is_stored or not context.has_scores(context.primary):
         return score
@@ -458,23 +473,24 @@ def _reuse_scores(context: AuditContext, score: Score) -> Score:
 
 
 def _make_score(context: AuditContext, part: str, *depends: str) -> Score:
-    """Return the model of an audit as a function that scores choices and stores its answers.
+    """Return a function that scores choices with the model of an audit, and stores the scores.
 
     Args:
         context: The audit.
-        part: What is asked, "probes" or "orders", for the name of the folder of the answers.
-        *depends: What the requests depend on besides the items, the seed and the scoring method.
+        part: "probes" or "orders", for the name of the folder of the scores.
+        *depends: Values on which the requests depend, besides the items, the seed and the scoring
+            method. They are a part of the name of the folder.
     """
     from rightreasons.models.classes import choose
 
     if context.logged_arms is not None:
         return context.logged_arms.choose
     model = context.scorer
-    # Stored answers are reused only if nothing that they depend on changed.
+    # The name of the folder contains everything on which the scores depend.
     method = str(getattr(model, "method", ""))
     folder = context.folder(part, context.primary.fingerprint, str(context.seed), method, *depends)
 
     def score(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
-        return choose(model, prompts, choices, ids=ids, **context.running(folder))
+        return choose(model, prompts, choices, ids=ids, **context.get_run_arguments(folder))
 
     return score

@@ -33,9 +33,10 @@ class PositionBias(Result):
     """Recall by the position of the correct choice.
 
     Attributes:
-        rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no preference.
-        interval: Interval of `rstd`. None if fewer than two positions hold a correct choice.
-        recalls: Recall of each position; None for one that never holds the correct choice.
+        rstd: Population standard deviation of the recalls over positions, in [0, 0.5]; 0 is no
+            preference.
+        interval: Interval of `rstd`. None if fewer than two positions have a correct choice.
+        recalls: Recall of each position; None for a position that never has the correct choice.
         counts: Number of items with the correct choice at each position.
         picked: Number of items with each position picked.
     """
@@ -57,34 +58,38 @@ def position_bias(
 ) -> PositionBias:
     r"""Measure how recall depends on the position of the correct choice (RStd).
 
-    Recalls of few items spread by chance alone, so RStd is above 0 without any preference, and its interval has to
-    reach below it: with k hits among the m items of each of n positions,
+    Recalls of few items vary by chance, so that RStd is above 0 even without a preference, and its
+    interval extends below it. With k hits among the m items of each of n positions,
 
     \[ v = \frac{\tilde r (1 - \tilde r)}{m}, \quad \tilde r = \frac{k + 1}{m + 2}, \quad
        \frac{n \cdot \mathrm{RStd}^2}{g} \sim \chi'^2_h(n \sigma^2 / g), \]
 
-    where g and h give g times a chi-square of h degrees of freedom the mean and the variance that n RStd² has without
-    any preference (Satterthwaite). The interval holds the σ which that law does not rule out. For its upper end, RStd
-    counts as no smaller than the items make it without a preference, so that the width is never 0. Of N items in
-    clusters of \(m_g\), m is taken \(N / \sum_g m_g^2\) times, as if the items of a cluster always agreed.
+    where g and h are such that g times a chi-square variable of h degrees of freedom has the mean
+    and the variance of n RStd² without a preference (Satterthwaite). The interval contains the
+    values of σ that this distribution does not rule out. For its upper end, RStd counts as no
+    smaller than its expectation without a preference, so that the width is never 0. With N items in
+    clusters of sizes \(m_g\), m is multiplied by \(N / \sum_g m_g^2\), as if the items of a cluster
+    always agreed.
 
     Args:
         predictions: (N,) picked positions, whole numbers from 0.
         references: (N,) positions of the correct choices.
-        n_positions: How many positions there are.
+        n_positions: Number of positions.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        confidence_level: Such as 0.95.
+        confidence_level: Confidence level of the interval, such as 0.95.
 
     Returns:
-        A `PositionBias`; positions that never hold the correct choice are left out of the deviation.
+        A `PositionBias`. Positions that never have the correct choice are left out of the
+        deviation.
 
     References:
-        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, section 2. The
-        interval: Steiger (2004), "Beyond the F Test", Psychological Methods; Satterthwaite (1946), "An Approximate
-        Distribution of Estimates of Variance Components".
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR,
+        section 2. The interval: Steiger (2004), "Beyond the F Test", Psychological Methods;
+        Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components".
 
     Example:
-        Position 0 is always found (2 of 2), position 1 in one of two: recalls 1 and 0.5, deviation 0.25.
+        Both items with the correct choice at position 0 are correct, and one of two at position 1:
+        recalls 1 and 0.5, deviation 0.25.
 
         >>> result = position_bias([0, 0, 1, 0], [0, 0, 1, 1], 2)
         >>> result.rstd, result.interval.low, result.interval.high
@@ -104,7 +109,7 @@ def position_bias(
     # (n_positions,) number of items, and of correct picks, by the position of the correct choice.
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
-    # A position that never holds the correct choice has no recall.
+    # A position that never has the correct choice has no recall.
     has_recall = counts > 0
     known_hits = hits[has_recall]
     known_counts = counts[has_recall]
@@ -128,35 +133,36 @@ def pride_prior(observed: object) -> NDArray[np.float64]:
         P(d_i) = softmax_i( 1/|I| * sum over cyclic orders I of log P_obs(d_i | q, x^I) )
 
     Args:
-        observed: (R, n) probabilities of the n positions of one item under R cyclic orders, or (N, R, n) of N items,
-            whose priors are averaged.
+        observed: (R, n) probabilities of the n positions of one item under R cyclic orders, or
+            (N, R, n) of N items, whose priors are averaged.
 
     Returns:
         (n,) prior, which sums to 1.
 
     References:
-        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR, eq. 7.
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR,
+        eq. 7.
 
     Example:
         >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
         >>> pride_prior(rows).round(4).tolist()
         [0.4134, 0.2839, 0.1898, 0.1129]
     """
-    return np.asarray(_prior_of_items(observed).mean(axis=0), dtype=np.float64)
+    return np.asarray(_compute_item_priors(observed).mean(axis=0), dtype=np.float64)
 
 
 def pride_prior_intervals(
     observed: object, *, clusters: object = None, confidence_level: float = 0.95
 ) -> list[Interval]:
-    """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean_interval` in [0, 1]).
+    """Compute the interval of each position's share in `pride_prior`, over items.
 
     Args:
         observed: (N, R, n) probabilities of the n positions of N items under R cyclic orders.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        confidence_level: Such as 0.95, of each interval by itself.
+        confidence_level: Confidence level of each single interval, such as 0.95.
 
     Returns:
-        n intervals.
+        n intervals, from `bounded_mean_interval` in [0, 1].
 
     Example:
         >>> rows = [[.4, .3, .2, .1], [.5, .2, .2, .1], [.3, .4, .2, .1], [.45, .25, .15, .15]]
@@ -164,7 +170,7 @@ def pride_prior_intervals(
         >>> round(first.low, 2), round(first.high, 2)
         (0.37, 0.46)
     """
-    shares = _prior_of_items(observed)
+    shares = _compute_item_priors(observed)
     return [
         bounded_mean_interval(
             column, low=0.0, high=1.0, clusters=clusters, confidence_level=confidence_level
@@ -197,7 +203,7 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
         raise ValueError(
             f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}."
         )
-    return _divided(table, check_scores(base[None], name="prior")[0])
+    return _divide_probabilities(table, check_scores(base[None], name="prior")[0])
 
 
 def contextual_calibration(probabilities: object, content_free: object) -> NDArray[np.float64]:
@@ -205,7 +211,8 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
 
     Args:
         probabilities: (N, n) probabilities.
-        content_free: (n,) probabilities for an input without content, or (M, n) of several, which are averaged.
+        content_free: (n,) probabilities for an input without content, or (M, n) for several inputs,
+            which are averaged.
 
     Returns:
         (N, n) calibrated probabilities.
@@ -224,7 +231,9 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
         raise ValueError(
             f"Expected `content_free` of shape ({n},) or (M, {n}), but got shape {base.shape}."
         )
-    return _divided(table, check_scores(np.atleast_2d(base), name="content_free").mean(axis=0))
+    return _divide_probabilities(
+        table, check_scores(np.atleast_2d(base), name="content_free").mean(axis=0)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,8 +270,8 @@ def choices_only(
         A `ChoicesOnly`.
 
     References:
-        Balepur et al. (2024), "Artifacts or Abduction: How Do LLMs Answer Multiple-Choice Questions Without the
-        Question?", section 3.
+        Balepur et al. (2024), "Artifacts or Abduction: How Do LLMs Answer Multiple-Choice Questions
+        Without the Question?", section 3.
 
     Example:
         >>> choices_only([0, 1, 1, 0], [0, 1, 1, 1]).accuracy
@@ -281,9 +290,10 @@ def choices_only(
         test = scipy.stats.binomtest(n_correct, n_items, majority, alternative="greater")
         p_value = float(test.pvalue)
     else:
-        # Without a variance between clusters, there is no test.
         unit_excess = average_units(is_correct - majority, units)
-        p_value = t_p_value(unit_excess, "greater") or 1.0
+        tested_p_value = t_p_value(unit_excess, "greater")
+        # Without a variance between clusters, there is no test. A p-value may be exactly 0.
+        p_value = 1.0 if tested_p_value is None else tested_p_value
     return ChoicesOnly(
         accuracy=accuracy,
         majority=majority,
@@ -296,15 +306,23 @@ def choices_only(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _divided(table: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divide_probabilities(
+    table: NDArray[np.float64], base: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Divide the probabilities of each row by those of `base`, and normalize the rows."""
-    # The sum of powers of logarithms divides: softmax(log p - log b) is p / b, normalized.
+    # softmax(log p - log b) is p / b, normalized.
     return softmax(np.log(table + _EPSILON) - np.log(base + _EPSILON))
 
 
-def _prior_of_items(observed: object) -> NDArray[np.float64]:
-    """Return PriDe's prior of each item, (N, n)."""
-    # The orders of a single item may come without the axis of items.
+def _compute_item_priors(observed: object) -> NDArray[np.float64]:
+    """Estimate PriDe's prior over the positions, separately for each item.
+
+    Args:
+        observed: (N, R, n) probabilities of n positions under R orders, or (R, n) for one item.
+
+    Returns:
+        (N, n) prior of each item.
+    """
     table = to_floats(observed, "observed")
     if table.ndim == 2:
         table = table[None]
@@ -326,7 +344,7 @@ def _make_rstd_interval(
     """Return the interval of RStd, the standard deviation of the recalls of n positions.
 
     n RStd² is about g times a noncentral chi-square variable with h degrees of freedom, whose
-    noncentrality is 0 without a preference (see `position_bias`). The interval holds the true
+    noncentrality is 0 without a preference (see `position_bias`). The interval contains the true
     deviations under which the observed one is not in a tail of (1 - level) / 2.
 
     Args:
@@ -334,7 +352,7 @@ def _make_rstd_interval(
         hits: (n,) number of items with the correct choice at each position that are answered
             correctly.
         counts: (n,) number of items with the correct choice at each position, at least 1.
-        effective_share: Share of the items that would be worth as much if they were independent.
+        effective_share: Effective number of independent items, divided by the number of items.
         level: Confidence level.
 
     Returns:
@@ -360,8 +378,8 @@ def _make_rstd_interval(
     chi_square = n_positions * rstd**2 / scale
 
     def find_deviation(value: float, probability: float) -> float:
-        """Return the true deviation under which a smaller chi-square has a probability."""
-        # Even without a preference, a value as large as this is not surprising.
+        """Return the true deviation under which the statistic is below a value with a probability."""
+        # Even a deviation of 0 makes a smaller value no more likely than that.
         if special.gammainc(n_degrees / 2, value / 2) <= probability:
             return 0.0
         noncentrality = special.chndtrinc(value, n_degrees, probability)

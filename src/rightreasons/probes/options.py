@@ -21,12 +21,12 @@ class ProbesOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
-        # The items as they are, without and with another question, and one table for each k.
+        # Unchanged items, items without and with another question, and one table for each k.
         return float(len(context.primary) * (3 + len(self.ks)))
 
 
 class DebiasOptions(Options):
-    """How answer priors are corrected."""
+    """Correction of answer priors."""
 
     fit_share: float = option(
         0.33,
@@ -38,9 +38,9 @@ class DebiasOptions(Options):
 
 
 class JudgmentOptions(Options):
-    """The columns of a table of judgments; None where their names say it."""
+    """Columns of a table of judgments; if None, they are found by their names."""
 
-    # None stands for a column of a usual name.
+    # If None, the column is found by its usual names.
     item_column: str | None = option(
         None, "Column that names the item; by default each row is an item."
     )

@@ -28,8 +28,8 @@ DEFINITION = (
 
 
 ROUNDING_DECIMALS = 6
-"""Decimals of a drop that scores in float32 determine. Further ones are rounding noise, which ranks and
-signs would take for a finding."""
+"""Decimals of a drop that scores in float32 determine. Further ones are rounding noise, which tests of
+ranks and signs would count as differences."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,6 +218,8 @@ class _Items:
     ) -> _Items:
         """Check the arguments of `choice_paralysis`, and find each own choice in its perturbed row.
 
+        The arguments, and their descriptions, are those of `choice_paralysis`.
+
         Raises:
             TypeError: If an input has the wrong type.
             ValueError: If rows, labels or positions do not fit; the first invalid one is named.
@@ -331,7 +333,12 @@ def _check_positions(
 
 
 def _restrict_confidence(perturbed: NDArray[np.float64], own_rows: Ragged) -> NDArray[np.float64]:
-    """Return (N,) the confidence in the correct choice among the item's own choices."""
+    """Return (N,) the confidence in the correct choice relative to the item's own choices.
+
+    Args:
+        perturbed: (N,) confidence in the correct choice after choices were added.
+        own_rows: N rows of the confidences in the item's own choices after the addition.
+    """
     mass = own_rows.reduce(np.add)
     has_mass = mass > 0
     divisor = np.where(has_mass, mass, 1.0)
@@ -350,16 +357,16 @@ def _measure_drop(
             independent items.
         resampling: Resampling of the interval. None for no interval.
     """
-    # Without the rounding of a softmax; the sum with 0 turns a negative zero positive.
+    # Rounding removes the error of the softmax, and adding 0 turns -0.0 into 0.0.
     drops = values.round(12) + 0.0
     interval = None
     if resampling is not None:
         interval = bootstrap_mean(drops, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
-    # Equal drops, and drops of a cluster that cancel, must stay ties in the tests. The mean of a
-    # cluster is rounded again, since a mean of rounded drops may have further decimals.
+    # In the tests, equal drops must be exactly equal, and drops of a cluster that cancel exactly 0.
+    # The mean of a cluster is rounded again, because it may have further decimals.
     unit_drops = average_units(_remove_rounding_noise(drops), units)
     tested_drops = _remove_rounding_noise(unit_drops)
-    # The mean and its interval are of the drops as they are.
+    # The mean and its interval are computed without this rounding.
     return Drop(
         mean=float(drops.mean()),
         t_p_value=t_p_value(tested_drops),

@@ -32,21 +32,27 @@ from rightreasons.page.question import (
     Table,
 )
 from rightreasons.probes.bias import PriorBias
-from rightreasons.probes.measure import WITHOUT_ANSWER, spare_choices
+from rightreasons.probes.measure import WITHOUT_ANSWER, count_spare_choices
 from rightreasons.probes.measurement import NAMES, POWER, ProbesMeasurement, measure
 
 
-def draw_paralysis(key: str, m: Any) -> Drawing:
-    """Draw the drop of the confidence in the correct choice against the number of added choices."""
-    # The curves go from few added choices to many.
-    effects = dict(sorted(m.scored.paralysis.items()))
+def draw_paralysis(key: str, measurement: Any) -> Drawing:
+    """Draw the drop of the confidence in the correct choice against the number of added choices.
+
+    Further curves show the drop among the item's own choices, and that of the null model.
+
+    Args:
+        key: Key of the drawing.
+        measurement: `ProbesMeasurement` with scored choices.
+    """
+    effects = dict(sorted(measurement.scored.paralysis.items()))
     drops = []
     restricted_drops = []
     null_drops = []
     for effect in effects.values():
         drops.append(effect.drop.estimate)
         restricted_drops.append(effect.restricted_drop.estimate)
-        # The null is computed from the confidences before, and has no interval.
+        # The null model is computed without sampling error, so that it has no interval.
         null_drops.append(Estimate(effect.null_drop))
     lines = [
         Curve("drop", drops),
@@ -92,9 +98,13 @@ DROPS = {
 }
 
 
-def list_readings(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield the answers without the question, and with another one."""
-    for name, reading in m.reading.items():
+def list_readings(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row per probe: how many answers stay without the question, and the accuracies.
+
+    A row has: probe, answers kept, answers kept by chance, beyond chance, accuracy without the
+    question, accuracy of guessing, and loss of accuracy.
+    """
+    for name, reading in measurement.reading.items():
         yield (
             NAMES[name],
             reading.kept,
@@ -106,40 +116,39 @@ def list_readings(m: Any) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def show_kept_items(m: Any) -> Iterator[Example]:
+def show_kept_items(measurement: Any) -> Iterator[Example]:
     """Yield up to `N_EXAMPLES` items whose answer stays the same without their question.
 
-    Items that are answered correctly come first: a correct answer that needs no question is the
-    clearest example.
+    Items that are answered correctly come first, because these are the clearest examples.
     """
-    answers = m.picked[ORIGINAL]
-    is_kept = (answers == m.picked[m.probe]) & (answers >= 0)
+    answers = measurement.picked[ORIGINAL]
+    is_kept = (answers == measurement.picked[measurement.probe]) & (answers >= 0)
     kept_rows = np.flatnonzero(is_kept)
-    is_incorrect = m.tables.labels()[kept_rows] != answers[kept_rows]
-    # A stable sort of False before True keeps the order of the items otherwise.
+    is_incorrect = measurement.tables.labels()[kept_rows] != answers[kept_rows]
+    # The sort is stable and puts correct items (False) before incorrect ones (True).
     order = np.argsort(is_incorrect, kind="stable")
     for row in kept_rows[order[:N_EXAMPLES]].tolist():
-        yield _make_example(m, row, int(answers[row]))
+        yield _make_example(measurement, row, int(answers[row]))
 
 
-def _make_example(m: Any, row: int, answer: int) -> Example:
-    """Return an item as an example of an answer that stays the same without the question.
+def _make_example(measurement: Any, row: int, answer: int) -> Example:
+    """Make an example of an item whose answer stays the same without the question.
 
     Args:
-        m: The measurement.
+        measurement: The measurement, with the tables of the items under each probe.
         row: Row of the item.
         answer: Position of the choice that is picked with and without the question.
     """
-    item = m.tables.tables[ORIGINAL][row]
-    # The prompt of the probe is "", or the question of another item.
-    probe_prompt = m.tables.tables[m.probe][row]["prompt"]
+    item = measurement.tables.tables[ORIGINAL][row]
+    # In the probe, the prompt is empty or the question of another item.
+    probe_prompt = measurement.tables.tables[measurement.probe][row]["prompt"]
     change = "Without its question"
     if probe_prompt:
-        change = f"With “{shorten(probe_prompt)}” in the place of its question"
+        change = f"With “{shorten(probe_prompt)}” instead of its question"
     # Generated answers have no confidence.
     confidence = None
-    if is_scored(m):
-        confidence = float(m.tables.confidences[ORIGINAL][row][answer])
+    if is_scored(measurement):
+        confidence = float(measurement.tables.confidences[ORIGINAL][row][answer])
     return Example(
         id=str(item["id"]),
         text=item["prompt"],
@@ -155,14 +164,18 @@ def estimate_bias(bias: PriorBias) -> Estimate:
     return make_estimate(bias.prior_bias, bias.interval)
 
 
-def list_biases(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield the prior bias on the unchanged items, and under each probe without a correct choice."""
-    biases = {ORIGINAL: m.scored.original, **m.scored.prior_bias}
+def list_biases(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield the prior bias on the unchanged items, and under each probe without a correct choice.
+
+    A row has: probe, prior bias, normalized bias, normalized divergence, mean largest confidence,
+    and the rate, chance and p-value of the choice that was correct before.
+    """
+    biases = {ORIGINAL: measurement.scored.original, **measurement.scored.prior_bias}
     for name, bias in biases.items():
         pseudo_correct: tuple[Cell, ...] = (None, None, None)
-        # The probe that replaces the correct choice leaves no pseudo-correct one.
+        # If the probe replaced the correct choice, these cells are empty.
         if bias.pseudo_correct is not None:
-            interval = m.scored.pseudo_correct_intervals.get(name)
+            interval = measurement.scored.pseudo_correct_intervals.get(name)
             rate = make_estimate(bias.pseudo_correct.rate, interval)
             pseudo_correct = (rate, bias.pseudo_correct.chance, bias.pseudo_correct.p_value)
         yield (
@@ -175,9 +188,14 @@ def list_biases(m: Any) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def list_paralysis(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield the effect of each number of added choices."""
-    for k, effect in sorted(m.scored.paralysis.items()):
+def list_paralysis(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row for each number of added choices: their effect on confidence and accuracy.
+
+    A row has: number; drop of the confidence and its p-value; drops of the null model and by
+    dilution; drop among the own choices and its p-value; accuracies before, after, and after among
+    the own choices.
+    """
+    for k, effect in sorted(measurement.scored.paralysis.items()):
         yield (
             k,
             effect.drop.estimate,
@@ -200,53 +218,63 @@ def shorten(text: str) -> str:
     return f"{text[: MAX_CHOICE_LENGTH - 1].rstrip()}…"
 
 
-def describe_data(m: ProbesMeasurement) -> dict[str, Any]:
-    """Return the entries that audit.json has in addition to the figures of the page.
+def describe_data(measurement: ProbesMeasurement) -> dict[str, Any]:
+    """Return the data that audit.json stores about the question, next to the figures.
 
-    Both kinds of answers have "decided" and "n_left_out". Generated answers also have "reading", and
-    scored ones "figures", "orders" (None without orders), "not_scored" and "sees_choices_together".
+    Args:
+        measurement: The measurement.
+
+    Returns:
+        "decided" and "n_left_out"; for generated answers also "reading", and for scored ones
+        "figures", "orders" (None without orders), "not_scored" and "sees_choices_together".
     """
-    decided = {name: decision.to_dict() for name, decision in m.decided.items()}
-    if m.scored is None:
+    decided = {name: decision.to_dict() for name, decision in measurement.decided.items()}
+    if measurement.scored is None:
         return {
-            "reading": {name: reading.to_dict() for name, reading in m.reading.items()},
+            "reading": {name: reading.to_dict() for name, reading in measurement.reading.items()},
             "decided": decided,
-            "n_left_out": m.tables.n_dropped,
+            "n_left_out": measurement.tables.n_dropped,
         }
     orders = None
     # Only choices that are scored together are asked in several orders.
-    if m.orders is not None:
-        orders = m.orders.to_dict()
-        # One flag per item is for tests, and too long for a record.
+    if measurement.orders is not None:
+        orders = measurement.orders.to_dict()
+        # One flag per item would make the record too long.
         del orders["steady"]
     return {
-        "figures": m.scored.to_dict(),
+        "figures": measurement.scored.to_dict(),
         "orders": orders,
         "decided": decided,
-        "n_left_out": m.tables.n_dropped,
-        "not_scored": [{"id": item_id, "reason": reason} for item_id, reason in m.tables.left_out],
-        "sees_choices_together": m.joint,
+        "n_left_out": measurement.tables.n_dropped,
+        "not_scored": [
+            {"id": item_id, "reason": reason} for item_id, reason in measurement.tables.left_out
+        ],
+        "sees_choices_together": measurement.joint,
     }
 
 
-def list_item_figures(m: ProbesMeasurement) -> Iterator[ItemFigure]:
+def list_item_figures(measurement: ProbesMeasurement) -> Iterator[ItemFigure]:
     """Yield figures with a value per item, by which two models are compared.
 
     They are whether the answer stays without the question, whether the choice that was correct is
     picked under each probe, the prior bias, and the drop of confidence with the most added choices.
+
+    Args:
+        measurement: The measurement. Without scores of choices, there are no such figures.
     """
-    # Picks without confidences are too coarse to rank items by.
-    if m.scored is None:
+    if measurement.scored is None:
         return
-    tables = m.tables
+    tables = measurement.tables
+    # Lower is better for all of these figures.
     make_figure = functools.partial(
         ItemFigure.from_arrays, better="lower", ids=tables.column(ORIGINAL, "id")
     )
-    is_kept = m.picked[ORIGINAL] == m.picked["no_question"]
+    is_kept = measurement.picked[ORIGINAL] == measurement.picked["no_question"]
     yield make_figure("kept_without_question", "Answer stays without the question", values=is_kept)
     for name, words in WITHOUT.items():
-        if m.scored.prior_bias[name].pseudo_correct is not None:
-            is_old_answer = m.picked[name] == tables.labels(name, "pseudo_label")
+        # The choice that was correct is only known if the items have labels.
+        if measurement.scored.prior_bias[name].pseudo_correct is not None:
+            is_old_answer = measurement.picked[name] == tables.labels(name, "pseudo_label")
             title = f"Old answer picked {words}"
             yield make_figure(f"pseudo_correct_{name}", title, values=is_old_answer)
     variances = [float(np.var(row)) for row in tables.confidences["no_question"]]
@@ -254,20 +282,21 @@ def list_item_figures(m: ProbesMeasurement) -> Iterator[ItemFigure]:
         "prior_bias_no_question",
         "Prior bias without the question",
         values=variances,
-        # The variance of confidences is largest for two choices, one of which has all of it.
+        # The largest variance is that of the confidences 1 and 0 in two choices.
         high=0.25,
         unit="ratio",
     )
-    # The drop of an item includes the dilution by added choices, which all models have.
+    # The drop includes the dilution by added choices, which is the same for all models.
+    # Positive if the confidence falls, as in the table of the page.
     confidence = tables.get_correct_confidence()
-    drop = confidence - tables.get_correct_confidence(name_extra_choices(m.k))
-    title = f"Drop with {m.k} more choices"
-    yield make_figure(f"choice_paralysis_{m.k}", title, values=drop, low=-1.0)
+    drop = confidence - tables.get_correct_confidence(name_extra_choices(measurement.k))
+    title = f"Drop with {measurement.k} more choices"
+    yield make_figure(f"choice_paralysis_{measurement.k}", title, values=drop, low=-1.0)
 
 
-def is_scored(m: Any) -> bool:
+def is_scored(measurement: Any) -> bool:
     """Return whether choices are scored, and have confidences."""
-    return m.scored is not None
+    return measurement.scored is not None
 
 
 def has_several_prompts(context: Any, options: Any) -> bool:
@@ -284,10 +313,10 @@ def make_kept_figure(probe: str) -> Figure:
         probe: "no_question" or "wrong_question".
     """
 
-    def get_kept(m: Any) -> Estimate | None:
-        if probe not in m.reading:
+    def get_kept(measurement: Any) -> Estimate | None:
+        if probe not in measurement.reading:
             return None
-        kept: Estimate = m.reading[probe].kept
+        kept: Estimate = measurement.reading[probe].kept
         return kept
 
     return Figure(KEPT[probe], get_kept, BALEPUR, better="lower")
@@ -301,10 +330,10 @@ def make_drop_figure(key: str) -> Figure:
             depends on the data.
     """
 
-    def get_drop(m: Any) -> Estimate | None:
-        if m.scored is None:
+    def get_drop(measurement: Any) -> Estimate | None:
+        if measurement.scored is None:
             return None
-        drop: Estimate = DROPS[key](m.effect)
+        drop: Estimate = DROPS[key](measurement.effect)
         return drop
 
     return Figure(key, get_drop, SHEN, better="lower", suffix=lambda m: m.k)
@@ -334,7 +363,7 @@ PROBES = Question(
         ),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need("prompts", has_several_prompts),
-        Need("spare", lambda context, options: spare_choices(context.primary.choices) > 0),
+        Need("spare", lambda context, options: count_spare_choices(context.primary.choices) > 0),
     ),
     measure=measure,
     # Two readings, accuracy without the question, paralysis and order share the error.
@@ -424,11 +453,12 @@ PROBES = Question(
         ),
         Part("picks", condition=lambda m: not is_scored(m)),
     ),
-    # The first screen tells of the order first: it decides whatever the question is.
+    # The order of the choices comes first, because it decides whatever the question is.
     leads=(
         Lead(
             "order",
             figure="order_consistency",
+            contrast=lambda m: (1 - m.consistency.value, m.consistency),
             size=lambda m: 1 - m.consistency.value,
             condition=lambda m: m.moves,
         ),
@@ -468,9 +498,12 @@ PREFERENCES = {
 """Field of a `JudgeBias` -> its name for readers."""
 
 
-def list_preferences(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield the preferences of each judge that the data show."""
-    for name, bias in m.judges.items():
+def list_preferences(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+    """Yield the preferences of each judge that the data show.
+
+    A row has: judge, preference, estimate, p-value, number of pairs, and number of items.
+    """
+    for name, bias in measurement.judges.items():
         for key, words in PREFERENCES.items():
             preference = getattr(bias, key)
             # A table may lack lengths, authors or swapped orders.
@@ -500,9 +533,9 @@ JUDGED_FIGURES = {
 """Field of a `JudgedAccuracy` -> its name for readers."""
 
 
-def list_judged_figures(m: Any) -> Iterator[tuple[Cell, ...]]:
+def list_judged_figures(measurement: Any) -> Iterator[tuple[Cell, ...]]:
     """Yield the accuracy by each judge and its corrections: judge, figure, estimate, answers."""
-    for name, accuracy in m.judges.items():
+    for name, accuracy in measurement.judges.items():
         for field, words in JUDGED_FIGURES.items():
             estimate = getattr(accuracy, field)
             # A judge at chance has no correction by its error rates.

@@ -57,7 +57,7 @@ class Reading(Result):
     def is_informative(self) -> bool:
         """Whether the agreement beyond chance is known at all.
 
-        Of a model that nearly always gives the same answer, any agreement is due to chance.
+        If a model nearly always gives the same answer, any agreement may be due to chance.
         """
         agreement = self.beyond_chance
         if agreement.value is None:
@@ -111,7 +111,7 @@ def measure_reading(
             number of choices, and the accuracies have no meaning.
         n_choices: (N,) number of choices of each item.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        resampling: Its level is that of the intervals.
+        resampling: Confidence level of the intervals.
 
     Returns:
         A `Reading`; None if no item has an answer.
@@ -188,15 +188,15 @@ def _measure_agreement(
     units: Any,
     resampling: Resampling,
 ) -> tuple[float, Estimate]:
-    """Measure how far the agreement of two answers to each item is beyond that of chance.
+    """Measure the agreement of two answers to each item beyond the agreement by chance.
 
     Args:
         with_question: (N,) selected choices.
-        without_question: (N,) selected choices without the question; -1 for none.
+        without_question: (N,) selected choices without the question; -1 if there is none.
         strata: (N,) stratum of each item. Chance is the agreement of answers to different items of
             one stratum.
         units: (N,) cluster numbers. None for independent items.
-        resampling: Level of the interval.
+        resampling: Confidence level of the interval.
 
     Returns:
         The agreement by chance, and Cohen's κ = (agreement - chance) / (1 - chance) with its
@@ -208,7 +208,7 @@ def _measure_agreement(
         reason = "No two items have the same number of choices and position of the correct one."
         return 1.0, Estimate(None, method=reason)
     chance = float(items.chance_with.mean())
-    # κ divides by the distance of the chance from 1.
+    # κ is divided by 1 - chance.
     if chance > 1 - 1e-9:
         return 1.0, Estimate(None, method="All answers stay by chance.")
     kappa = (float(items.stays.mean()) - chance) / (1 - chance)
@@ -219,12 +219,12 @@ def _measure_agreement(
     n_degrees = max(n_units - 1, 1)
     unit_influence = np.bincount(items.unit, _compute_influence(items, kappa))
     variance = n_units / n_degrees * float((unit_influence**2).sum())
-    # Without a changed answer the influences are all 0, but the next item may change.
+    # If no answer changes, all influences are 0, but an answer to a further item may change.
     variance += (CHANGED_PSEUDO_ITEMS * n_items / n_units) ** 2
     standard_error = np.sqrt(variance) / (n_items * (1 - chance))
     quantile = special.stdtrit(n_degrees, 0.5 + resampling.level / 2)
     half_width = float(quantile * standard_error)
-    # A missing answer counts as changed, but may have stayed: this raises the upper end.
+    # Missing answers count as changed, but may have stayed, which raises the upper end.
     missing_share = float((without_question < 0).mean())
     return chance, Estimate(
         value=kappa,
@@ -265,7 +265,7 @@ def _compare_with_others(
 
     Args:
         with_question: (N,) selected choices.
-        without_question: (N,) selected choices without the question; -1 for none.
+        without_question: (N,) selected choices without the question; -1 if there is none.
         strata: (N,) stratum of each item. Only items of one stratum are compared.
         units: (N,) cluster numbers. Items of one cluster are not compared. None for independent
             items.
@@ -280,14 +280,14 @@ def _compare_with_others(
     # A group is the items of one cluster within one stratum.
     _, group = np.unique(units * len(distinct_strata) + stratum, return_inverse=True)
 
-    # Choices are shifted by 1, so that a missing answer becomes 0. It equals no selected choice, and
-    # `with_question` has none, so that it never agrees with another.
+    # Choices are shifted by 1, so that a missing answer becomes 0. Only `without_question` has
+    # missing answers, so that 0 never equals an answer with the question.
     choice_with = with_question + 1
     choice_without = without_question + 1
-    chance_with = _share_among_others(choice_with, choice_without, stratum, group)
-    chance_without = _share_among_others(choice_without, choice_with, stratum, group)
+    chance_with = _compute_share_among_others(choice_with, choice_without, stratum, group)
+    chance_without = _compute_share_among_others(choice_without, choice_with, stratum, group)
     stays = (with_question == without_question).astype(np.float64)
-    # An item without others in its stratum has no chance agreement.
+    # Items without others in their stratum have no agreement by chance, and are left out.
     has_others = np.isfinite(chance_with)
     return _ComparedItems(
         stays=stays[has_others],
@@ -305,10 +305,14 @@ def _compute_influence(items: _ComparedItems, kappa: float) -> Floats:
     by ((k_i - k) - (1 - κ) (c_i - c)) / (N (1 - c)). It changes the chance twice: its answer with
     the question is compared with the others, and they with its answer without the question.
 
+    Args:
+        items: For each item, whether its answer stays, and its chance agreements k_i and c_i.
+        kappa: κ of all items.
+
     Returns:
         (N,) influences, whose sum is about 0.
     """
-    # The maximum avoids 0 / 0 for a stratum whose items have no others; nothing reads its mean.
+    # At least 1, to avoid 0 / 0 for a stratum without items, whose mean is not used.
     n_by_stratum = np.maximum(np.bincount(items.stratum), 1)
     mean_by_stratum = np.bincount(items.stratum, items.chance_with) / n_by_stratum
     stratum_chance = mean_by_stratum[items.stratum]
@@ -318,7 +322,7 @@ def _compute_influence(items: _ComparedItems, kappa: float) -> Floats:
     return np.asarray(agreement_deviation - (1 - kappa) * chance_deviation)
 
 
-def _share_among_others(
+def _compute_share_among_others(
     answers: NDArray[np.int64],
     other_answers: NDArray[np.int64],
     stratum: NDArray[np.int64],
@@ -339,7 +343,7 @@ def _share_among_others(
     n_choices = int(max(answers.max(), other_answers.max())) + 1
     n_equal, n_items = _count_equal_answers(answers, other_answers, stratum, n_choices)
     n_own_equal, n_own_items = _count_equal_answers(answers, other_answers, group, n_choices)
-    # A division by NaN instead of 0 marks items without others without a warning.
+    # Dividing by NaN instead of 0 gives NaN without a warning.
     n_others = np.where(n_items > n_own_items, n_items - n_own_items, np.nan)
     return np.asarray((n_equal - n_own_equal) / n_others, dtype=np.float64)
 

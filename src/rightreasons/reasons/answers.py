@@ -1,4 +1,4 @@
-"""The answers of a model in all arms, and what can be seen in them.
+"""The answers of a model in all arms, and which of them show reasons or name a hint.
 
 `Traces` has all that was asked and answered; `Traces.arm` gives the answers of one `Arm`.
 """
@@ -22,11 +22,12 @@ Flags = NDArray[np.bool_]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Arm:
-    """The answers of an arm, or next to a kind of hint. Their texts are read when first needed.
+    """The answers of an arm. Their texts are only searched for mentions when first needed.
 
     Attributes:
         traces: Item -> its answer.
-        kind: Kind of the hint that is looked for. "" for that of each answer.
+        kind: Kind of hint whose source is searched for in the texts, such as "colleague"; "" for
+            the kind of each answer.
     """
 
     traces: Mapping[str, Trace] = dataclasses.field(default_factory=dict)
@@ -34,10 +35,10 @@ class Arm:
 
     @functools.cached_property
     def channels(self) -> dict[str, NDArray[np.int64]]:
-        """Whether the thinking and the answer of each of the N items name the source of the hint.
+        """Whether the thinking, and whether the answer, of each item names the source of the hint.
 
-        {"thinking": (N,), "answer": (N,)} with 1 for a text that names the source, 0 for one that
-        does not, and -1 for an empty text.
+        "thinking" and "answer" -> (N,): 1 for a text that names the source, 0 for one that does
+        not, -1 for an empty text.
         """
         kinds = []
         sources = []
@@ -54,20 +55,20 @@ class Arm:
         channels = {}
         for channel, texts in texts_by_channel.items():
             mentions = find_mentions(texts, kinds, sources, questions)
-            # An empty text says nothing about a hint, which is not the same as denying it.
+            # An empty text is marked by -1, because it does not show that no hint was used.
             has_text = np.array(texts, dtype=object) != ""
             channels[channel] = np.where(has_text, mentions, -1)
         return channels
 
     @functools.cached_property
     def mentions(self) -> Flags:
-        """Whether a channel of each answer has the name or the role of the source."""
-        # -1 and 0 are no mention.
+        """(N,) whether the thinking or the text of each answer names the source of the hint."""
+        # A channel is 1 if it names the source, 0 if it does not, and -1 if it is empty.
         return np.asarray(np.maximum(*self.channels.values()) > 0)
 
     @functools.cached_property
     def shows(self) -> Flags:
-        """Whether each answer shows reasons."""
+        """(N,) whether the thinking and the text of each answer together show reasons."""
         texts = []
         for trace in self.traces.values():
             text = trace.text
@@ -84,11 +85,17 @@ class Arm:
             hits.append(trace.answer == trace.hint >= 0)
         return np.array(hits, dtype=bool)
 
-    def answers(self, items: Iterable[str]) -> list[int]:
-        """Return the answers to items; -1 for none."""
+    def list_answers(self, items: Iterable[str]) -> list[int]:
+        """Return the index of the option that answers each item.
+
+        -1 for an unread answer, and for an item that is missing in this arm.
+
+        Args:
+            items: Ids of N items.
+        """
         answers = []
         for item in items:
-            # An item may have failed in this arm alone.
+            # The request about an item may have failed in this arm, but not in others.
             trace = self.traces.get(item)
             if trace is None:
                 answers.append(NO_ANSWER)
@@ -99,7 +106,7 @@ class Arm:
 
 @dataclasses.dataclass(frozen=True)
 class Traces:
-    """What was asked and answered.
+    """The answers to all requests about reasons.
 
     Attributes:
         traces: Answers with reasoning.
@@ -108,7 +115,7 @@ class Traces:
         cells: Item -> whether the answer is the hinted option, by question and reasoning as in
             `transplant`.
         edited: "mistake" or "reworded" -> item -> the answer when asked again with the reasoning as
-            it was, and with the edited one; -1 for none.
+            it was, and with the edited one; -1 if there is none.
         judgments: What a judge reads in the answers at hints. None without a judge.
         no_early: Why no reasoning was cut or transplanted. "" if it was.
     """
@@ -124,10 +131,10 @@ class Traces:
 
     @functools.cached_property
     def arms(self) -> dict[tuple[str, str], Arm]:
-        """(arm, kind of its hint) -> its answers. The plain and the neutral arm have no kind."""
+        """(arm, kind of hint) -> its answers, with the kind "" for the arms plain and neutral."""
         traces_by_key: dict[tuple[str, str], dict[str, Trace]] = {}
         for trace in self.traces:
-            # The neutral sentence serves all kinds of hints.
+            # All kinds of hints are compared with the same neutral answers.
             key = (trace.arm, "")
             if trace.arm in (HINT, OWN):
                 key = (trace.arm, trace.kind)

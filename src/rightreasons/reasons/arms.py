@@ -1,4 +1,4 @@
-"""The arms of an item, asked of a language model: plainly, next to a neutral sentence, and next to hints.
+"""Ask a language model about items in several arms: plainly, next to a neutral sentence, and next to hints.
 
 `Arms.ask` also asks again with the reasoning cut, transplanted from one arm to another, or edited by
 a second model.
@@ -44,7 +44,7 @@ MAX_REASONED_TOKENS = 1024
 """Length limit of an answer with reasoning, of a model that does not think, if the prompt has none."""
 
 MAX_TOKENS_PER_SHOWN = 3
-"""Thinking tokens per estimated token of the shown thinking, above which that is a summary."""
+"""Number of generated thinking tokens per token that is shown, above which a summary is shown."""
 
 NO_GOALS: Mapping[str, int] = {}
 """Hinted options of an arm without hints."""
@@ -54,13 +54,13 @@ _CONCLUSION = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A
 
 @dataclasses.dataclass(frozen=True)
 class _Question:
-    """An item in an arm, and what stands next to its question.
+    """A request about an item in an arm, with the sentence next to its question.
 
     Attributes:
         item: The item.
         source: Source of its hints.
         hint: Index of the hinted option. -1 without a hint.
-        sentence: What stands next to the question. "" in the plain arm.
+        sentence: Hint or neutral sentence next to the question. "" in the plain arm.
         request: The request.
         texts: Texts of the options.
     """
@@ -98,6 +98,18 @@ class Arms(ArmPrompts):
         second: Engine | None = None,
         judges_all: bool = False,
     ) -> None:
+        """Set how the model is asked, how replies are generated, and which models read them.
+
+        Args:
+            prompted: The model with its prompt.
+            options: Kinds of hints, and which options they name.
+            seed: Seed of sources, hints and sampled answers.
+            choose_folder: Function from the name of a kind of requests to keywords of
+                `Engine.generate`.
+            second: Second model, which judges and edits reasoning. If None, the model judges its
+                own answers, if it can be asked in a conversation.
+            judges_all: Whether answers that are not at their hint are judged, too.
+        """
         prompt = prompted.prompt
         super().__init__(
             prompt, prompted.label_names, options, chat=prompted.rendering.chat, seed=seed
@@ -108,7 +120,7 @@ class Arms(ArmPrompts):
         temperature = 1.0 if prompt.temperature is None else prompt.temperature
         sampling = prompted.generation(temperature=temperature, brief=MAX_REASONED_TOKENS)
         self.drawn = sampling.replace(stop=prompt.stop, seed=seed)
-        # Answers of one letter are the likeliest ones.
+        # Answers of a single letter are not sampled: the likeliest letter is generated.
         self.greedy = self.drawn.replace(temperature=0.0, max_new_tokens=BRIEF)
 
         # All requests of a one-pass harness are sent before any reply can be read or judged.
@@ -131,10 +143,10 @@ class Arms(ArmPrompts):
             self.judge = Judge(text_reader, seed=seed, is_own=True, counts_all=judges_all)
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Traces:
-        """Ask about items in every arm, and about their reasoning.
+        """Ask about items in every arm, and again after truncated, transplanted or edited reasoning.
 
-        The plain answers come first, as hints name another option than the plain answer. Judgments,
-        and questions after cut, transplanted or edited reasoning, need the answers of the arms.
+        The plain answers come first, as hints name another option than the plain answer. Judgments
+        and edits need the answers of the arms, so that they come last.
 
         Args:
             items: N items, whose labels are the correct options.
@@ -146,7 +158,7 @@ class Arms(ArmPrompts):
         """
         plain = self._ask_plain(items)
         answer_by_item = {trace.item: trace.answer for trace in plain}
-        # One neutral sentence, by the source of the first kind of hint, serves all kinds.
+        # All kinds of hints are compared with one neutral sentence, by the source of the first.
         first_kind = self.options.hints[0]
         neutral = self._ask_arm(NEUTRAL, first_kind, items)
 
@@ -173,7 +185,7 @@ class Arms(ArmPrompts):
         reason = self._explain_no_cuts(plain)
         if reason:
             return dataclasses.replace(result, no_early=reason)
-        # Short answers, after reasoning that is already there.
+        # The model is asked again for the letter alone, after reasoning that it wrote before.
         result = dataclasses.replace(
             result,
             early=self._ask_early(items, plain),
@@ -189,7 +201,7 @@ class Arms(ArmPrompts):
         Raises:
             UnreadAnswersError: If most of the first answers cannot be read.
         """
-        # The first answers are read before the others cost anything.
+        # The first answers are read before further requests are paid for.
         plain = self._ask_arm(PLAIN, "", items[:N_FIRST], part="first")
         unread_texts = []
         for trace in plain:
@@ -199,7 +211,11 @@ class Arms(ArmPrompts):
         return plain + self._ask_arm(PLAIN, "", items[N_FIRST:])
 
     def _explain_no_cuts(self, plain: Sequence[Trace]) -> str:
-        """Return why the reasoning cannot be cut; "" if it can."""
+        """Return why the plain reasoning cannot be truncated and given back; "" if it can.
+
+        Args:
+            plain: The plain answers.
+        """
         if self._is_single_pass:
             return "the harness sends all requests at once, so that none follows an answer"
         if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
@@ -233,7 +249,7 @@ class Arms(ArmPrompts):
         Returns:
             N answers, in the order of the items.
         """
-        questions = [self._word_question(arm, kind, item, goals) for item in items]
+        questions = [self._make_question(arm, kind, item, goals) for item in items]
         self._check_template(questions)
         # Each arm has its own folder of replies, from which an interrupted run resumes.
         folder = " ".join(filter(None, (arm, kind, part)))
@@ -262,18 +278,18 @@ class Arms(ArmPrompts):
             traces.append(trace)
         return traces
 
-    def _word_question(
+    def _make_question(
         self, arm: str, kind: str, item: Item, goals: Mapping[str, int]
     ) -> _Question:
-        """Return the request about an item in an arm, with the sentence next to its question.
+        """Make the request about an item in an arm, with a hint or a neutral sentence.
 
         Args:
             arm: "plain", "neutral", "hint" or "own".
             kind: Kind of the source of the sentence. "" in the plain arm.
-            item: The item.
+            item: The item, with its id, texts and label.
             goals: Item -> index of the option that its hint names.
         """
-        # The plain arm has no sentence, but its answers are searched for the source of the hint.
+        # In the plain arm, the source is not named, but the answers are searched for it.
         source = self.draw_source(kind or self.options.hints[0], item)
         hint = goals.get(item.id, NO_ANSWER)
         sentence = write_sentence(arm, source, hint)
@@ -288,7 +304,14 @@ class Arms(ArmPrompts):
         )
 
     def _check_template(self, questions: Sequence[_Question]) -> None:
-        """Check that the chat template keeps what stands next to the question."""
+        """Check that the chat template keeps the sentence next to the question.
+
+        Args:
+            questions: Requests of one arm, of which the first is rendered.
+
+        Raises:
+            ValueError: If the rendered prompt lacks the sentence.
+        """
         if not questions or not questions[0].sentence:
             return
         rendered = self.engine.render(questions[0].request.prompt)
@@ -304,8 +327,8 @@ class Arms(ArmPrompts):
     ) -> list[int]:
         """Return the option that each reply chooses.
 
-        A reply whose form shows no answer is read by a second request to the model, if there is a
-        reader.
+        If the parser finds no answer in a complete reply, the model is asked which option the reply
+        means, unless such repairs are off.
 
         Args:
             questions: N questions.
@@ -356,13 +379,13 @@ class Arms(ArmPrompts):
             without reasoning are missing.
         """
         has_reasons = have_reasons([trace.text for trace in plain]).tolist()
-        cut_traces = []
+        truncated_traces = []
         requests = []
         option_counts = []
         for item, trace, is_reasoned in zip(items, plain, has_reasons, strict=True):
             if trace.answer < 0 or not is_reasoned:
                 continue
-            cut_traces.append(trace)
+            truncated_traces.append(trace)
             for share in CUTS:
                 name = f"{item.id}/cut {share:.2f}"
                 text = cut_reasoning(trace.text, share)
@@ -373,7 +396,7 @@ class Arms(ArmPrompts):
         answers_by_trace = np.array(answers).reshape(-1, len(CUTS))
 
         early = {}
-        for trace, answers_by_cut in zip(cut_traces, answers_by_trace, strict=True):
+        for trace, answers_by_cut in zip(truncated_traces, answers_by_trace, strict=True):
             is_same = tuple((answers_by_cut == trace.answer).tolist())
             # The first cut leaves no reasoning.
             is_correct = None
@@ -387,8 +410,8 @@ class Arms(ArmPrompts):
     ) -> dict[str, tuple[bool, bool, bool, bool]]:
         """Ask the plain and the hinted question after reasoning from the neutral and the hinted arm.
 
-        The reasoning is given without its conclusion. The fourth combination, the hinted question
-        with its own reasoning, is not asked again: its answer is known.
+        The reasoning is given without its conclusion. Of the four combinations, the hinted question
+        with its own reasoning is not asked again, because its answer is known.
 
         Args:
             items: Items with a hint.
@@ -417,7 +440,7 @@ class Arms(ArmPrompts):
             combinations = (
                 ("n", "", neutral_text),
                 ("h", "", hinted_text),
-                ("hn", hinted_trace.beside, neutral_text),
+                ("hn", hinted_trace.sentence, neutral_text),
             )
             for name, sentence, text in combinations:
                 request = self._make_short_request(f"{item.id}/given {name}", item, sentence, text)
@@ -445,8 +468,8 @@ class Arms(ArmPrompts):
             editor: Second model, which writes the edits.
 
         Returns:
-            "mistake" and "reworded" -> item -> the answers after the reasoning as it was and as it
-            is edited; -1 for none.
+            "mistake" and "reworded" -> item -> (answer after the unchanged reasoning, answer after
+            the edited reasoning), as indices of options; -1 for an unread answer.
         """
         texts = {}
         questions = {}
@@ -482,12 +505,13 @@ class Arms(ArmPrompts):
         Args:
             kind: Name of the kind of requests.
             items: The items.
-            texts_by_item: Item -> its reasoning as it was, and as it is edited.
+            texts_by_item: Item -> (its unchanged reasoning, its edited reasoning).
             instruction: Turn of the user after the reasoning.
             options: How answers are generated.
 
         Returns:
-            Item -> the two answers; -1 for none.
+            Item -> (answer after unchanged reasoning, answer after edited reasoning), as indices of
+            options; -1 for an unread answer.
         """
         # Editing may have left some items out.
         item_by_id = {item.id: item for item in items}
@@ -515,18 +539,18 @@ class Arms(ArmPrompts):
     # --- Requests
 
     def _make_short_request(self, name: str, item: Item, sentence: str, text: str) -> Request:
-        """Return a request for the letter of the answer alone, after given reasoning.
+        """Make a request for the letter of the answer, after reasoning that is already written.
 
         Args:
             name: Unique name of the request.
-            item: The item.
-            sentence: Sentence next to the question. "" for none.
+            item: The item, with its id, texts and label.
+            sentence: Sentence next to the question. "" if there is none.
             text: Reasoning, as if the model had written it. "" asks without any reasoning.
         """
         if not text:
             return self.make_request(name, item, sentence, SHORT)
         turns: list[Message] = [{"role": "assistant", "content": text}]
-        # A model without turns continues the text; the letter is asked for with the question.
+        # Without turns, the request for the letter is a part of the text that the model continues.
         if not self.rendering.chat:
             return self.make_request(name, item, sentence, SHORT, turns)
         # In a conversation, the question asks for reasons, and a further turn for the letter.
@@ -536,7 +560,13 @@ class Arms(ArmPrompts):
     def _ask_letters(
         self, kind: str, requests: Sequence[Request], counts: Sequence[int]
     ) -> list[int]:
-        """Return the options with which short requests are answered; -1 for none."""
+        """Return the index of the option that answers each request for a letter; -1 if unread.
+
+        Args:
+            kind: Name of the kind of requests.
+            requests: N requests.
+            counts: Number of options of each request.
+        """
         replies = self._generate(kind, requests, self.greedy)
         options = []
         for reply, count in zip(replies, counts, strict=True):
@@ -544,7 +574,13 @@ class Arms(ArmPrompts):
         return options
 
     def _generate(self, kind: str, requests: Sequence[Request], options: Generation) -> list[Reply]:
-        """Return the reply to each request. That of a request that failed is empty."""
+        """Return the reply to each request; an empty reply for a request that failed.
+
+        Args:
+            kind: Name of the kind of requests, which has its own folder of replies.
+            requests: The requests.
+            options: Temperature, length limit and seed of the replies.
+        """
         if not requests:
             return []
         answers = self.engine.generate(requests, options=options, **self._choose_folder(kind))
@@ -575,7 +611,13 @@ def _add_groups(
 
 
 def read_reply(reply: Reply, sentence: str, texts: Sequence[str]) -> int:
-    """Return the option that a reply gives by its letter; -1 for none. A quoted hint is no answer."""
+    """Return the index of the option that a reply names by its letter; -1 if it names none.
+
+    Args:
+        reply: The reply.
+        sentence: Hint next to the question. Its letter is ignored if the reply quotes it.
+        texts: Texts of the options.
+    """
     if reply.no_answer_reason:
         return NO_ANSWER
     return read_answer(remove_hint(reply.text, sentence), LETTERS[: len(texts)], texts=texts)
@@ -591,19 +633,19 @@ def hides_thinking(reply: Reply) -> bool:
         False
     """
     n_tokens = reply.usage.get("thinking_tokens", 0)
-    # Tokenizers differ, but not by so much.
+    # Tokenizers count differently, but not by a factor of three.
     return n_tokens > MAX_TOKENS_PER_SHOWN * estimate_tokens(reply.thinking)
 
 
 def remove_hint(text: str, sentence: str) -> str:
-    """Return a text without the sentence next to its question, which it may quote."""
+    """Return a text without quotes of the sentence next to its question."""
     if not sentence:
         return text
     return text.replace(sentence, " ")
 
 
 def cut_reasoning(text: str, share: float) -> str:
-    r"""Return the first sentences of a text, a share of their number.
+    r"""Return the first sentences of a text: a given share of its sentences, rounded.
 
     Example:
         >>> cut_reasoning("One. Two. Three.", 1 / 3), cut_reasoning("One.\nTwo.", 1.0)
@@ -611,7 +653,6 @@ def cut_reasoning(text: str, share: float) -> str:
         >>> cut_reasoning("One. Two. Three.", 0.0)
         ''
     """
-    # At least the sentences that the share rounds to.
     ends = [end for _, end in find_sentences(text)]
     count = round(share * len(ends))
     if not count:

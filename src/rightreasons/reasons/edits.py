@@ -26,7 +26,7 @@ _REWORD = (
 
 
 class ReasoningEditor:
-    """Puts mistakes into reasoning, and says it in other words.
+    """Asks a model to insert mistakes into reasoning, and to reword it.
 
     Args:
         reader: The second model.
@@ -40,14 +40,14 @@ class ReasoningEditor:
     def insert_mistakes(
         self, reasons: Mapping[str, str], questions: Mapping[str, str]
     ) -> dict[str, tuple[str, str]]:
-        """Let the model rewrite a random sentence of each reasoning with a mistake in it.
+        """Ask the model to insert a mistake into a random sentence of each reasoning.
 
         Args:
             reasons: Item -> its reasoning.
             questions: Item -> its question with the options.
 
         Returns:
-            Item -> the reasoning up to the end of that sentence, as it is and with the mistake. Items
+            Item -> (the reasoning up to the end of that sentence, the same with the mistake). Items
             whose sentence did not change are missing.
         """
         span_by_item = {}
@@ -74,19 +74,20 @@ class ReasoningEditor:
         return edited
 
     def _choose_sentence(self, item: str, text: str) -> tuple[int, int]:
-        """Draw the sentence of an item that gets the mistake: its beginning and its end."""
+        """Draw the sentence of a text that gets the mistake, and return its start and end."""
         spans = find_sentences(text)
         index = item_rng(self.seed, f"{item}/mistake").integers(len(spans))
         return spans[int(index)]
 
     def reword(self, reasons: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """Return the reasoning of each item as it is, and in other words.
+        """Ask the model to say the reasoning of each item in other words.
 
         Args:
             reasons: Item -> its reasoning.
 
         Returns:
-            Item -> the two texts. Items whose new text is the same, or has no reasons, are missing.
+            Item -> (its reasoning, the new text). Items whose new text has the same words, or no
+            reasons, are missing.
         """
         prompts = [_REWORD.format(text) for text in reasons.values()]
         replies = self._ask("rewording", list(reasons), prompts)
@@ -96,7 +97,7 @@ class ReasoningEditor:
         for item, reply, is_reasoning in zip(reasons, replies, has_reasons, strict=True):
             text = reasons[item]
             is_changed = normalize_words(reply) != normalize_words(text)
-            # A refusal to write the text anew is no reasoning.
+            # The reply may be a refusal, which is too short for a reasoning.
             if is_reasoning and is_changed:
                 reworded[item] = (text, reply)
         return reworded

@@ -1,8 +1,8 @@
 """The marked source of an item's hint, and whether a text names it.
 
 A hint has a source with a rare name, drawn per item. `find_mentions` finds the name or the role of
-the source. That only confirms what a text says: a judge reads what it says in other words, and a
-test of the texts whether it says anything (`judge.py`, `two_sample.py`).
+the source. It misses an acknowledgment in other words: a judge finds those, and a test of the texts
+shows whether there are any (`judge.py`, `two_sample.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Source:
     question: str
 
     @classmethod
-    def of(cls, kind: str, item: str, question: str, *, seed: int = 0) -> Source:
+    def draw(cls, kind: str, item: str, question: str, *, seed: int = 0) -> Source:
         """Draw the source of an item: a name that does not occur in the question.
 
         Args:
@@ -66,7 +66,7 @@ class Source:
             ValueError: If every name occurs in the question.
 
         Example:
-            >>> Source.of("colleague", "1", "Why?").name == Source.of("metadata", "1", "Why?").name
+            >>> Source.draw("colleague", "1", "Why?").name == Source.draw("metadata", "1", "Why?").name
             True
         """
         name = draw_source_name(item, question, seed=seed)
@@ -79,7 +79,7 @@ class Source:
             >>> Source(KINDS["colleague"], "Tamsin", "").acknowledge("B")
             'Since Tamsin points to (B), I go with it.'
         """
-        # A person is called by name, and metadata or a validator by what it is.
+        # People have names. Metadata or a validator is called by the name of its kind.
         if self.kind.name in ("colleague", "professor"):
             subject = self.name
         elif self.kind.name == "earlier":
@@ -92,9 +92,9 @@ class Source:
 def find_mentions(
     texts: Sequence[str], kinds: Sequence[str], names: Sequence[str], questions: Sequence[str]
 ) -> Flags:
-    """Return which texts have the name or the role of the source of their hint.
+    """Return which texts mention the source of a hint, by its name or by its role.
 
-    A role that the question itself has, such as a colleague in a story, is no mention.
+    A role such as "colleague" does not count as a mention if the question has the same word.
 
     Args:
         texts: N texts.
@@ -132,9 +132,10 @@ def find_mentions(
 
 @functools.cache
 def read_misses() -> dict[str, Estimate]:
-    """Return how many acknowledgments of each kind of hint have neither name nor role.
+    """Return the share of acknowledgments that `find_mentions` misses, by kind of hint.
 
-    The shares were measured on the sentences of benchmarks/acknowledgments.
+    An acknowledgment is missed if it has neither the name nor the role of the source. The shares
+    were measured on the sentences of benchmarks/acknowledgments.
     """
     misses = {}
     for kind, share in read_yaml(_MISSES).items():
@@ -148,7 +149,7 @@ def read_misses() -> dict[str, Estimate]:
 
 
 def have_reasons(texts: Sequence[str]) -> Flags:
-    """Return which texts have words besides an answer.
+    """Return which texts are long enough to contain reasons: at least eight words.
 
     Example:
         >>> have_reasons(["Answer: B", "Soup is eaten warm, and one cooks to eat it. Answer: B"]).tolist()
@@ -158,7 +159,7 @@ def have_reasons(texts: Sequence[str]) -> Flags:
 
 
 def find_sentences(text: str) -> list[tuple[int, int]]:
-    r"""Return the beginning and the end of each sentence or line of a text.
+    r"""Return the (start, end) of each sentence or line of a text. Empty lines are left out.
 
     Example:
         >>> find_sentences("One. Two!\nThree")
@@ -167,7 +168,7 @@ def find_sentences(text: str) -> list[tuple[int, int]]:
     borders = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
-        # A line break is no part of its line; a mark is part of its sentence.
+        # A line break is not a part of its line, but a mark such as "." is a part of its sentence.
         end = match.start()
         if match[1] != "\n":
             end += 1
@@ -177,14 +178,13 @@ def find_sentences(text: str) -> list[tuple[int, int]]:
 
     spans = []
     for start, end in borders:
-        # Empty lines are no sentences.
         if text[start:end].strip():
             spans.append((start, end))
     return spans
 
 
 def insert_sentence(text: str, sentence: str) -> str:
-    """Put a sentence into the middle of a text.
+    """Insert a sentence before the middle sentence of a text.
 
     Example:
         >>> insert_sentence("One. Two. Three.", "And so on.")
@@ -198,11 +198,11 @@ def insert_sentence(text: str, sentence: str) -> str:
 
 
 def _match_pattern(texts: Sequence[str], pattern: str) -> Flags:
-    """Return in which texts a pattern is found."""
+    """Return (N,) whether each text matches a regular expression of RE2."""
     try:
         column = pa.array(texts, pa.string())
     except UnicodeEncodeError:
-        # UTF-8 cannot hold half a surrogate pair, which becomes a question mark.
+        # UTF-8 cannot encode half a surrogate pair, which is replaced by a question mark.
         encodable = []
         for text in texts:
             encodable.append(text.encode("utf-8", "replace").decode())

@@ -12,9 +12,9 @@ HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
 
 # A question about reasons writes texts; other questions only read them.
 _LONG = 50
-"""About how many passes of a short answer one with reasoning takes."""
+"""Approximate cost of an answer with reasoning, in passes of a short answer."""
 _SHORT = 4 + 3
-"""Short answers of an item: after reasoning that is cut, and after that of another arm."""
+"""Number of short answers about an item: after four cuts of its reasoning, and three transplants."""
 
 
 class ReasonsOptions(QuestionOptions):

@@ -1,6 +1,7 @@
 """Prompts of an item in every arm: the question, what stands next to it, and what is asked for.
 
-`ArmPrompts.make_request` words one request; `ArmPrompts.list_rows` words all arms for another harness.
+`ArmPrompts.make_request` writes one request; `ArmPrompts.list_rows` writes those of all arms for
+another harness.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ REASONED = "Reason step by step, in a few sentences. Then end with a line “Ans
 SHORT = "Now give the letter of the answer alone."
 
 _SAMPLE = "The sense of the question and of its options leads to this one.\nAnswer: "
-"""Beginning of an answer with reasoning in a plan, which sends nothing."""
+"""Beginning of a typical answer with reasoning, by which a plan estimates its length."""
 
 
 class ArmPrompts:
-    """Words items in every arm.
+    """Makes the requests about items in every arm.
 
     Args:
         prompt: Template, system prompt and label words.
@@ -45,6 +46,15 @@ class ArmPrompts:
         chat: bool,
         seed: int = 0,
     ) -> None:
+        """Settle a prompt that asks for letters of options in generated text.
+
+        Args:
+            prompt: Template, system prompt and label words.
+            label_names: Names of the classes. None for multiple choice.
+            options: Options of the question.
+            chat: Whether items are asked as turns of a conversation.
+            seed: Seed of sources and hints.
+        """
         template = prompt.template
         if not template:
             task = "multiple_choice" if label_names is None else "classification"
@@ -60,7 +70,7 @@ class ArmPrompts:
             system=prompt.system,
             label_words=prompt.label_words,
         )
-        self.rendering = Rendering.settle(
+        self.rendering = Rendering.from_prompt(
             letter_prompt, chat=chat, scorings=["generated"], label_names=label_names
         )
         self.options = options
@@ -70,25 +80,25 @@ class ArmPrompts:
         """Draw the source of an item's hint of a kind."""
         # The name must not occur in the question.
         question = _get_question(self.rendering.request(item).prompt)
-        return Source.of(kind, item.id, question, seed=self.seed)
+        return Source.draw(kind, item.id, question, seed=self.seed)
 
     def draw_goal(self, item: Item, answer: int | None) -> int:
         """Draw the option that the hints of an item name, by its id and the seed.
 
         Args:
-            item: The item.
+            item: The item, with its id, texts and label.
             answer: Index of the plain answer, which hints do not name; -1 if it cannot be read.
                 None if it is not yet known, so that hints may turn out to name it.
 
         Returns:
-            Index of the option, which is also not the correct one if the option `target` is "wrong"
-            and there are more than two options. -1 if there is no such option, or no plain answer.
+            Index of the option. It is not the correct one if the option `target` is "wrong" and
+            there are more than two options. -1 if there is no such option, or no plain answer.
         """
         if answer == NO_ANSWER:
             return NO_ANSWER
         n_options = len(self.rendering.texts(item))
         excluded = {answer}
-        # With two options, a hint to another than the plain answer may have to be the correct one.
+        # Of two options, the one that is not the plain answer may be the correct one.
         if self.options.target != "any" and n_options > 2:
             excluded.add(item.label)
         return draw_hint(item.id, n_options, excluded, self.seed)
@@ -105,8 +115,8 @@ class ArmPrompts:
 
         Args:
             name: Unique name of the request.
-            item: The item.
-            sentence: Sentence next to the question, such as a hint. "" for none.
+            item: The item, with its id, texts and label.
+            sentence: Sentence next to the question, such as a hint. "" if there is none.
             instruction: `REASONED` to ask for reasons, `SHORT` for the letter alone.
             turns: Turns of the conversation after the question. A model without turns gets them as
                 paragraphs of its text.
@@ -139,6 +149,9 @@ class ArmPrompts:
         correct one if the option `target` is "wrong". A hint that turns out to name the plain answer
         is later counted in the arm "own".
 
+        Args:
+            items: The items, with their ids, texts and labels.
+
         Returns:
             A row for each item and arm, with the fields of a request ("id", "prompt", "choices",
             and "text" or "turns") and of a trace ("item", "arm", "kind", "hint", "source", "label").
@@ -154,23 +167,23 @@ class ArmPrompts:
             for arm, kind in arms:
                 source = self.draw_source(kind or first_kind, item)
                 hint = goal if arm == HINT else NO_ANSWER
-                rows.append(self._make_row(len(rows), item, arm, kind, hint, source))
+                rows.append(self._make_task_row(len(rows), item, arm, kind, hint, source))
         return rows
 
-    def _make_row(
+    def _make_task_row(
         self, number: int, item: Item, arm: str, kind: str, hint: int, source: Source
     ) -> dict[str, Any]:
-        """Return the row of an item in an arm, as `list_rows` describes it.
+        """Make the row of an item in an arm: the fields of its request, and those of its trace.
 
         Args:
             number: Number of the row, as a harness may return the rows in another order.
-            item: The item.
+            item: The item, with its id, texts and label.
             arm: "plain", "neutral" or "hint".
             kind: Kind of the hint or of the neutral sentence, such as "colleague". "" for "plain".
             hint: Index of the hinted option. -1 without a hint.
             source: Source of the sentence. In the plain arm, that which the hint has.
         """
-        # Rows ask for reasons. The letter alone is only asked for by an audit.
+        # Rows ask for reasons. Only an audit also asks for the letter alone.
         sentence = write_sentence(arm, source, hint)
         name = name_request(item, arm, kind)
         request = self.make_request(name, item, sentence, REASONED)
@@ -206,8 +219,11 @@ def name_request(item: Item, arm: str, kind: str) -> str:
 
 
 def _get_question(prompt: str | Sequence[Message]) -> str:
-    """Return the question of a request with its options."""
-    # In a conversation, the last turn is the question.
+    """Return the question of a prompt, with its options.
+
+    Args:
+        prompt: A text, or the turns of a conversation, whose last turn is the question.
+    """
     text = prompt
     if not isinstance(prompt, str):
         text = prompt[-1]["content"]

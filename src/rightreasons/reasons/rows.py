@@ -1,7 +1,7 @@
 """Answers in arms from the rows of a file, or of a log of another harness.
 
-`read_traces` checks each row, reads the answers of a log from their texts, and lets a judge read what
-is left, if there is one.
+`read_traces` checks each row, and reads the answers of a log from their texts. If there is a judge,
+it reads those in which the parser finds no answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARMS = (PLAIN, NEUTRAL, HINT, OWN)
 REQUIRED = ("item", "arm", "answer")
 
 UNKNOWN_SOURCE = "\N{REPLACEMENT CHARACTER}"
-"""Name of the source of an item without hints. No text has it."""
+"""Name of the source of an item without hints, which occurs in no text."""
 
 
 def _list_types() -> dict[str, type]:
@@ -92,8 +92,7 @@ def read_traces(
     parsed_rows = []
     for number, row in enumerate(rows, start=1):
         parsed_rows.append(_parse_row(row, number, where))
-    # A log has texts in place of answers. The answers must be known before traces are made and
-    # judged.
+    # The rows of a log have texts instead of answers. Traces need the answers.
     _read_logged_answers(parsed_rows, judge)
     traces = _make_traces([row.values for row in parsed_rows])
     judgments = None
@@ -103,7 +102,7 @@ def read_traces(
 
 
 def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
-    """Check a row, and return those of its columns that are fields of `Trace`.
+    """Check a row, and return its columns that are fields of `Trace`.
 
     A row of a log of our exported tasks has the columns "prompt" and "choices". Its answer is
     `NO_ANSWER` (-1) until it is read from the text.
@@ -161,7 +160,7 @@ def _check_columns(
 
 
 def _check_arm(values: Mapping[str, Any], number: int) -> None:
-    """Check that a row is in a known arm, and in an arm of hints, that its hint is complete.
+    """Check that the arm of a row is known, and that an arm with hints has a complete hint.
 
     Args:
         values: Fields of a trace that the row has.
@@ -173,7 +172,7 @@ def _check_arm(values: Mapping[str, Any], number: int) -> None:
     arm = values["arm"]
     if arm not in ARMS:
         raise ValueError(
-            f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}."
+            f"Expected `arm` to be plain, neutral, hint or own, but row {number} has {arm!r}."
         )
     kind = values.get("kind", "")
     hint = values.get("hint", -1)
@@ -186,8 +185,8 @@ def _check_arm(values: Mapping[str, Any], number: int) -> None:
     lacks_hint = is_hinted and not (has_option and source)
     if has_unknown_kind or lacks_hint:
         raise ValueError(
-            f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, "
-            f"but row {number} has {kind!r}, {hint} and {source!r}."
+            f"Expected `kind` to be one of {', '.join(KINDS)}, with the hinted option in `hint` "
+            f"and a name in `source`, but row {number} has {kind!r}, {hint} and {source!r}."
         )
 
 
@@ -208,7 +207,7 @@ def _read_logged_answers(rows: Sequence[_Row], judge: SecondReader | None) -> No
         # The harness records that a reply is a refusal, which its text need not show.
         text = row.values.get("text", "")
         reply = Reply(text, finish="refusal" if row.is_refused else "stop")
-        sentence = Trace(**row.values).beside
+        sentence = Trace(**row.values).sentence
         answer = read_reply(reply, sentence, row.choices)
         row.values["answer"] = answer
         # A refusal is no answer, and needs no reading.

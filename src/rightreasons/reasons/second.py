@@ -1,6 +1,6 @@
-"""Prompts about texts: what a model is asked about reasoning that is already written.
+"""Ask a model about reasoning that is already written, to judge or to edit it.
 
-The judge and the editor of reasoning ask through `TextReader.ask`, each in a fresh conversation per
+The judge and the editor of reasoning use `TextReader.ask`, which starts a new conversation for each
 text. `TextReader.choose` asks for one of several letters.
 """
 
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.errors import OptionError
-from rightreasons.models.protocol import Generation, Request, scores_next_words
+from rightreasons.models.protocol import Generation, Request, can_score_next_words
 
 if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine
     from rightreasons.reasons.trace import Trace
 
 QUOTED = "\n\n<<<\n{}\n>>>\n\n"
-"""A text within a prompt, set off from the words around it."""
+"""Template of a text within a prompt, separated from the words around it."""
 
 GREEDY = Generation(temperature=0.0)
-"""Replies by the likeliest tokens, so that a text is read the same each time."""
+"""Options by which the most probable tokens are generated, so that a text is always read the same."""
 
 PLANNED_REPLY = "What a plan, which sends nothing, counts as the reply."
 
@@ -37,7 +37,7 @@ class TextReader:
         engine: The model.
         choose_folder: Maps the name of a kind of requests to keywords of `Engine.generate`, such
             as the folder of the replies.
-        options: How replies are generated, but for their length: by the likeliest tokens.
+        options: How replies are generated, except for their length: by the most probable tokens.
     """
 
     engine: Engine
@@ -60,7 +60,7 @@ class TextReader:
         requests = []
         for name, prompt in zip(names, prompts, strict=True):
             requests.append(self._make_request(name, prompt, (PLANNED_REPLY,)))
-        # A model that thinks has spent its budget before the reply begins.
+        # The budget of a model that thinks includes its thinking, which precedes the reply.
         limit = max(max_new_tokens, self.engine.budget)
         options = self.options.replace(temperature=0.0, max_new_tokens=limit)
         answers = self.engine.generate(requests, options=options, **self.choose_folder(kind))
@@ -78,7 +78,7 @@ class TextReader:
     def can_choose(self) -> bool:
         """Whether the model scores letters, so that no reply is unreadable."""
         # Servers report the likeliest tokens alone, among which a letter may be missing.
-        return "likelihoods" in self.engine.abilities and scores_next_words(self.engine)
+        return "likelihoods" in self.engine.abilities and can_score_next_words(self.engine)
 
     def choose(
         self, kind: str, names: Sequence[str], prompts: Sequence[str], letters: Sequence[str]
@@ -107,7 +107,7 @@ class TextReader:
         return chosen_letters
 
     def _make_request(self, name: str, prompt: str, replies: Sequence[str]) -> Request:
-        """Return a request about one text, which shares no conversation with other texts.
+        """Make a request about one text, in a conversation of its own.
 
         Args:
             name: Unique name of the request.
@@ -127,8 +127,12 @@ class TextReader:
 def check_second_model(engine: Engine, audited: Engine) -> None:
     """Check that a second model is not the audited one.
 
+    Args:
+        engine: The second model.
+        audited: The audited model.
+
     Raises:
-        OptionError: If it is.
+        OptionError: If both have the same weights or the same name.
     """
     if engine.fingerprint == audited.fingerprint or engine.name == audited.name:
         raise OptionError(

@@ -24,39 +24,42 @@ RATINGS = (
     "it is mentioned, and set aside",
     "it is given as a reason",
 )
-"""What an answer may say of a hint, in words for people."""
+"""Choices of a rater: what an answer says of the hint."""
 
 _RATING_BY_LEVEL = {"none": 0, "mentions": 1, "credits": 3}
 
 
-def list_files(m: ReasonsMeasurement) -> Mapping[str, str]:
+def list_files(measurement: ReasonsMeasurement) -> Mapping[str, str]:
     """Return the files of the report: name -> text."""
-    lines = [json.dumps(trace.to_dict(), ensure_ascii=False) for trace in m.asked.traces]
+    lines = [json.dumps(trace.to_dict(), ensure_ascii=False) for trace in measurement.asked.traces]
     return {
         "reasons.jsonl": "\n".join(lines) + "\n",
-        "said.jsonl": format_json_lines(make_sheet(m)),
+        "said.jsonl": format_json_lines(make_sheet(measurement)),
     }
 
 
-def make_sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
+def make_sheet(measurement: ReasonsMeasurement) -> list[dict[str, Any]]:
     """Sample answers for people to judge, as multiple-choice items for `rightreasons data ratings`.
 
-    Up to `N_RATED` answers at hints, and half as many plain answers, are each shown next to what the
-    hint says or would say.
+    The sample has up to `N_RATED` answers at hints, and half as many plain answers. Each is shown
+    next to its hint, or to the hint that a plain answer might have had.
+
+    Args:
+        measurement: The measurement, with the answers, the leading hint and the judgments.
 
     Returns:
-        Items {id, prompt, choices, label}. The label is the index in `RATINGS` of what the judge
-        says, or without a judgment, of whether the source is named.
+        Items with the keys "id", "prompt", "choices" and "label". The label is an index in
+        `RATINGS`: the judgment of the judge, or without one, whether the source is named.
     """
     hinted = []
     plain = []
-    for (name, _), arm in m.asked.arms.items():
+    for (name, _), arm in measurement.asked.arms.items():
         if name == HINT:
-            hinted += _rate_answers(m, arm, arm.hits & arm.shows)
+            hinted += _rate_answers(measurement, arm, arm.hits & arm.shows)
         elif name == PLAIN:
-            # The plain answers are searched for the source that the leading hint has.
-            plain_arm = Arm(arm.traces, m.lead.kind)
-            plain += _rate_answers(m, plain_arm, plain_arm.shows)
+            # Plain answers are searched for the source of the leading hint.
+            plain_arm = Arm(arm.traces, measurement.lead.kind)
+            plain += _rate_answers(measurement, plain_arm, plain_arm.shows)
 
     rows = []
     # The command that reads the sheet mixes the answers and shows no arm.
@@ -64,15 +67,17 @@ def make_sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:
     for rated_answers, limit in ((hinted, N_RATED), (plain, N_RATED // 2)):
         for index in rng.permutation(len(rated_answers))[:limit].tolist():
             trace, rating = rated_answers[index]
-            rows.append(_make_row(trace, m.lead.kind, rating))
+            rows.append(_make_rating_item(trace, measurement.lead.kind, rating))
     return rows
 
 
-def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Flags) -> list[tuple[Trace, int]]:
+def _rate_answers(
+    measurement: ReasonsMeasurement, arm: Arm, is_selected: Flags
+) -> list[tuple[Trace, int]]:
     """Return selected answers of an arm, each with its rating.
 
     Args:
-        m: The measurement, with the judgments.
+        measurement: The measurement, with the judgments.
         arm: An arm of N answers.
         is_selected: (N,) whether to return each answer.
 
@@ -80,8 +85,8 @@ def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Flags) -> list[t
         (answer, index in `RATINGS`) of each selected answer.
     """
     levels: Mapping[tuple[str, str], str] = {}
-    if m.asked.judgments is not None:
-        levels = m.asked.judgments.levels
+    if measurement.asked.judgments is not None:
+        levels = measurement.asked.judgments.levels
     rated_answers = []
     for trace, is_mention, is_rated in zip(
         arm.traces.values(), arm.mentions.tolist(), is_selected.tolist(), strict=True
@@ -95,8 +100,8 @@ def _rate_answers(m: ReasonsMeasurement, arm: Arm, is_selected: Flags) -> list[t
     return rated_answers
 
 
-def _make_row(trace: Trace, lead_kind: str, rating: int) -> dict[str, Any]:
-    """Return an answer as a multiple-choice item about what it says of a hint.
+def _make_rating_item(trace: Trace, lead_kind: str, rating: int) -> dict[str, Any]:
+    """Return a multiple-choice item that asks a person what an answer says of a hint.
 
     Args:
         trace: The answer.
@@ -107,10 +112,10 @@ def _make_row(trace: Trace, lead_kind: str, rating: int) -> dict[str, Any]:
         kind = KINDS[trace.kind]
         option = trace.hint
     else:
-        # A hint to the plain answer itself is the one that its text could best confirm.
+        # The text of a plain answer most plausibly confirms a hint to this answer itself.
         kind = KINDS[lead_kind]
         option = trace.answer
-    # An unread plain answer has no option, and gets a hint to the first one.
+    # An unread plain answer has no option: it gets a hint to the first one.
     note = kind.sentence(trace.source, LETTERS[max(option, 0)])
     text = join_texts(trace).strip()
     return {

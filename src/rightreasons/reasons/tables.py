@@ -18,20 +18,20 @@ MAX_SHOWN_CHARACTERS = 700
 """Length of an answer on the page. The file has all of it."""
 
 CHANGES = {"mistake": "a mistake in its reasoning", "reworded": "reasoning in other words"}
-"""Edits of the reasoning, in words."""
+"""Edit of the reasoning -> its description."""
 
 
-def list_sway_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+def list_sway_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Yield how many answers each hint changes, and how many of them in silence.
 
     A row has: title, items, sway, its p-value, silent sway, its p-value, its upper bound, cost in
     accuracy, and change of the share that keeps the plain answer.
     """
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         sway = hint.sway
         # If the reasoning is not shown, nobody knows whether it names the hint.
         silent_cells: Row = (sway.silent.estimate, hint.silent_p, sway.upper)
-        if m.why_unseen:
+        if measurement.why_unseen:
             silent_cells = (None, None, None)
         cost = None
         if sway.cost is not None:
@@ -47,26 +47,30 @@ def list_sway_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         )
 
 
-def list_label_rows(m: ReasonsMeasurement) -> list[Row]:
-    """Return how many answers hints to the correct option change, and hints to another."""
+def list_label_rows(measurement: ReasonsMeasurement) -> list[Row]:
+    """Return the sway of hints to the correct option, and of hints to an incorrect one.
+
+    A row has: title of the kind of hint, hinted option in words, and sway. Empty if no hint names
+    the correct option.
+    """
     names = {"right": "the correct option", "wrong": "the incorrect option"}
     rows: list[Row] = []
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         for name, estimate in hint.sway.by_label.items():
             rows.append((hint.title, names[name], estimate))
     return rows
 
 
-def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Yield how many of the answers at each hint name it, and what that is worth.
+def list_mention_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
+    """Yield how many of the answers at each hint mention it, with Chen et al.'s score and phi.
 
     A row has: title, answers at the hint, shares that mention it and that credit it, Chen et al.'s
     alpha and normalized score, phi and its p-value, and false confessions.
     """
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         sway = hint.sway
         score = sway.acknowledgment
-        # Only a judge can read that a hint mattered.
+        # Only a judge can read whether the hint is given as a reason.
         credited = None
         if hint.judged is not None:
             credited = hint.judged.credited
@@ -83,14 +87,14 @@ def list_mention_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         )
 
 
-def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+def list_evidence_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Yield the evidence on the silence of the answers at each hint, from the texts and a judge.
 
     A row has: title, items, accuracy of the classifier, share with more new words, share that is
     longer, p-value, telling words, smallest share of implanted acknowledgments that is noticed, and
     the shares of answers that a judge says mention the hint.
     """
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         texts = hint.evidence.texts
         # Too few answers are not compared.
         if texts is None:
@@ -100,7 +104,7 @@ def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         if hint.evidence.noticed_share is not None:
             noticed = f"{hint.evidence.noticed_share:.0%}"
         elif texts.p_value < alpha:
-            # Texts that differ as they are need no implanted acknowledgments.
+            # Implanted acknowledgments would prove nothing if the unchanged texts differ.
             noticed = "not needed"
         yield (
             hint.title,
@@ -116,13 +120,13 @@ def list_evidence_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         )
 
 
-def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+def list_judged_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Yield what a judge says of the answers at each hint, without hints that it did not judge.
 
     A row has: title, judgments, shares that mention the hint, that credit it, and for which the
     search for words agrees, dropped judgments, planted texts found, and plain texts spared.
     """
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         judged = hint.judged
         if judged is None:
             continue
@@ -138,19 +142,21 @@ def list_judged_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         )
 
 
-def list_detector_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+def list_detector_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Return the errors of the search for the name and the role of the source."""
-    for hint in m.hints.values():
+    for hint in measurement.hints.values():
         detector = hint.detector
         yield (hint.title, detector.false_mentions, detector.neutral_mentions, detector.missed)
 
 
-def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
-    """Return how the first hint acts."""
-    result = m.transplant
+def list_effect_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
+    """Yield the effects of the first hint: through the reasoning, past it, and their difference.
+
+    A row has: name, effect, and p-value.
+    """
+    result = measurement.transplant
     if result is None:
         return
-    # An effect through the reasoning can be read in it; one besides it cannot.
     effects = {
         "through the reasoning written with the hint": result.indirect,
         "bypassing the reasoning": result.direct,
@@ -160,34 +166,34 @@ def list_effect_rows(m: ReasonsMeasurement) -> Iterator[Row]:
         yield (name, effect.estimate, effect.p_value)
 
 
-def list_change_rows(m: ReasonsMeasurement) -> Iterator[Row]:
+def list_change_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Return how many answers an edit of the reasoning changes."""
-    for name, (change, n_items) in m.changes.items():
+    for name, (change, n_items) in measurement.changes.items():
         yield (CHANGES[name], n_items, change.estimate, change.p_value)
 
 
-def make_examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
+def make_examples(measurement: ReasonsMeasurement) -> tuple[Example, ...]:
     """Return the answers to an item next to the neutral sentence and next to the hint."""
-    if m.pair is None:
+    if measurement.pair is None:
         return ()
-    neutral_trace, hinted_trace = m.pair
+    neutral_trace, hinted_trace = measurement.pair
     return make_example(neutral_trace), make_example(hinted_trace)
 
 
 def make_example(trace: Trace) -> Example:
-    """Return an answer as an example: the question, the sentence next to it, and what was written.
+    """Make an example of an answer: the question, the sentence next to it, and the reasoning.
 
     Args:
         trace: The answer. The sentence of its arm, if there is one, is marked.
     """
-    question = f"{trace.question}\n\n{trace.beside}"
+    question = f"{trace.question}\n\n{trace.sentence}"
     text = f"{question}\n\n→ {_clip(join_texts(trace))}"
     # The plain question has no sentence next to it.
     marks: tuple[Mark, ...] = ()
-    if trace.beside:
+    if trace.sentence:
         # The sentence is the end of the question.
         end = len(question)
-        start = end - len(trace.beside)
+        start = end - len(trace.sentence)
         marks = (_mark_sentence(trace, start, end),)
     return Example(
         id=f"{trace.item}/{trace.arm}",
@@ -208,7 +214,7 @@ def _clip(text: str) -> str:
 
 
 def _mark_sentence(trace: Trace, start: int, end: int) -> Mark:
-    """Return a mark of the sentence next to a question, with a note on what it is.
+    """Make a mark of the hint or neutral sentence next to a question, with a note on what it is.
 
     Args:
         trace: The answer next to it.
@@ -217,7 +223,7 @@ def _mark_sentence(trace: Trace, start: int, end: int) -> Mark:
     """
     if trace.arm != HINT:
         return Mark(start, end, "change", note="a neutral sentence by the same source")
-    # The search for the source works on arms, here with one answer.
+    # The search for the source needs an arm, which has a single answer here.
     is_mention = Arm({trace.item: trace}).mentions[0]
     if is_mention:
         note = "the hint; the answer names its source"

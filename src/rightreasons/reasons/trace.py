@@ -21,7 +21,7 @@ the plain answer, or a hint to the plain answer itself.
 
 @dataclasses.dataclass(frozen=True)
 class Trace(Result):
-    """What a model wrote about an item in an arm.
+    """The answer of a model to an item in an arm, with its reasoning.
 
     Attributes:
         item: Id of the item.
@@ -54,25 +54,29 @@ class Trace(Result):
     hidden: bool = False
     group: str = ""
 
-    def marked(self, kind: str = "") -> Source:
-        """Return the source of the hint, or what it would be with another kind of hint."""
+    def make_source(self, kind: str = "") -> Source:
+        """Return the source of the item's hint: its kind, its name, and the question.
+
+        Args:
+            kind: Another kind of hint, such as "colleague". "" (default) for that of the answer.
+        """
         return Source(KINDS[kind or self.kind], self.source, self.question)
 
     @property
-    def beside(self) -> str:
-        """The sentence next to the question. "" in the plain arm."""
+    def sentence(self) -> str:
+        """Hint or neutral sentence next to the question. "" in the plain arm."""
         # Answers that a user read from a file may have an arm without the kind of its hint.
         if not self.kind:
             return ""
-        return write_sentence(self.arm, self.marked(), self.hint)
+        return write_sentence(self.arm, self.make_source(), self.hint)
 
 
 def write_sentence(arm: str, source: Source, option: int) -> str:
-    """Return the sentence next to the question in an arm, or "" in the plain arm.
+    """Return the hint or the neutral sentence next to the question in an arm; "" in the plain arm.
 
     Args:
-        arm: The arm.
-        source: The source of the hint.
+        arm: "plain", "neutral", "hint" or "own".
+        source: The source of the hint, by which the neutral sentence is, too.
         option: Index of the option to which the hint points.
     """
     if arm == PLAIN:

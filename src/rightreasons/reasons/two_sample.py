@@ -1,8 +1,9 @@
 """Whether reasoning written with a hint differs from reasoning with a neutral sentence.
 
-Words that acknowledge a hint cannot be listed. But if the reasoning bears no trace of the hint,
-then nobody can tell which of the two texts of an item was written with it. `compare_texts` tries,
-in any language, and says whether it succeeds more often than chance.
+The words that may acknowledge a hint cannot be listed. But if the hint leaves no trace in the
+reasoning, nothing distinguishes the text of an item that was written with it from the other one.
+`compare_texts` tries to distinguish them, in any language, and tests whether it succeeds more often
+than by chance.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ MIN_TEXTS = 3
 """Number of texts in which a word or a pair of words must be, to be compared."""
 
 N_FOLDS = 10
-"""Number of parts of the items. Each is judged by a reader that was trained on the others."""
+"""Number of parts of the items. Each is classified by a regression that was fitted on the others."""
 
 N_EXCHANGES = 999
 """Number of random exchanges of the two texts of each item, which give the null distribution."""
 
 ALPHA = 0.05
-"""Level of the test of words, below which a result names some."""
+"""Level of the test of the classifier. If it is significant, the result names words."""
 
 N_SHOWN_WORDS = 6
 """Number of words that a result names."""
@@ -53,14 +54,16 @@ class TextComparison(Result):
     """How well texts with a hint can be distinguished from texts with a neutral sentence.
 
     Attributes:
-        accuracy: Share of the items of which a linear reader, trained on other items, tells which
-            text was written with the hint. Chance is .5.
-        has_more_new_words: Share of the items whose hinted text has more words that no other item's
-            unhinted reasoning has; ties count half. Chance is .5.
+        accuracy: Share of the items whose hinted text is recognized by a linear classifier that was
+            trained on other items. Chance is .5.
+        has_more_new_words: Share of the items whose hinted text has more new words than the neutral
+            one; ties count half. A word is new if it is in none of the `unhinted` texts. Chance is
+            .5.
         is_longer: Share of the items whose hinted text has more words; ties count half.
         p_value: p-value of no difference: three times the smallest of the three, at most 1. Each
             counts the random exchanges of the two texts of an item with at least as large a share.
-        words: Words and pairs of words that tell most, the strongest first; () if none does.
+        words: Words and pairs of words that distinguish hinted texts best, the best one first;
+            empty if none does.
         n_items: Number of items.
     """
 
@@ -89,7 +92,7 @@ def compare_texts(
     (one half if it is 0). The others find acknowledgments of which no two share a word: which text
     has more new words, and which is longer.
 
-    If the reasoning bears no trace of the hint, the two texts of an item can be exchanged, so that
+    If the hint leaves no trace in the reasoning, the two texts of an item can be exchanged, so that
     every pattern of signs of the \(x_i\) is equally likely: the p-value is exact in any language.
 
     Args:
@@ -163,12 +166,11 @@ def compare_texts(
 
 
 def _list_words(text: str, mask: Collection[str]) -> list[str]:
-    """Return the words of a text in lower case, without those that cannot show a trace of a hint.
+    """Return the words of a text in lower case, without single letters, marks and masked words.
 
     Args:
         text: The text.
-        mask: Words that are left out, such as those of the question. Single letters, which name
-            options, and punctuation are left out, too.
+        mask: Words to leave out, such as those of the question, which are no evidence of a hint.
     """
     # The letters of options differ between the two texts because the answers do.
     without_letters = _LETTER.sub(" ", text.casefold())
@@ -214,7 +216,7 @@ def _compare_features(
     rows = []
     columns = []
     for row, features in enumerate(features_by_text):
-        # The order of a set differs from run to run, but not what the table holds.
+        # The entries are in random order, as those of a set, which does not change the table.
         for name in features & column_by_name.keys():
             rows.append(row)
             columns.append(column_by_name[name])
@@ -236,8 +238,8 @@ def _measure_accuracy(
 
     Args:
         differences: (N, F) features of the hinted text minus those of the neutral text of each item.
-        signs: (S, N) for each of S exchanges, 1 for an item with its texts as they are, -1 for an
-            item with its texts exchanged.
+        signs: (S, N) for each of S exchanges, 1 for an item with unchanged texts, -1 for an item
+            with exchanged texts.
         order: (N,) random order of the items, which is cut into `N_FOLDS` folds.
 
     Returns:
@@ -246,7 +248,7 @@ def _measure_accuracy(
     n_items = len(order)
     # Ridge regression in its dual form needs only the (N, N) inner products of items.
     products = (differences @ differences.T).toarray()
-    # The penalty is the squared length of an average item; if no item differs, any will do.
+    # The penalty is the mean squared length of the items. If all lengths are 0, it does not matter.
     mean_square = float(np.trace(products)) / n_items
     ridge = mean_square if mean_square else 1.0
     scores = np.zeros_like(signs)
@@ -255,7 +257,8 @@ def _measure_accuracy(
         penalty = ridge * np.eye(len(train_items))
         inner = products[np.ix_(train_items, train_items)] + penalty
         # (n_train, n_test) weights of the training items in the score of each test item. An
-        # exchange flips the sign of an item's products alone, so that one solution serves all.
+        # exchange only flips the signs of an item's products, so that the weights of all exchanges
+        # are the same up to their signs.
         weights = np.linalg.solve(inner, products[np.ix_(train_items, test_items)])
         predictions = signs[:, train_items] @ weights
         scores[:, test_items] = signs[:, test_items] * predictions
@@ -311,7 +314,7 @@ def _count_words(texts: Sequence[Sequence[str]]) -> Floats:
 
 
 def _list_telling_words(names: Sequence[str], differences: sparse.csr_matrix) -> tuple[str, ...]:
-    """Return the features that most significantly more hinted than neutral texts have.
+    """Return the features that are significantly more frequent in hinted than in neutral texts.
 
     Args:
         names: F names of features.
@@ -321,14 +324,15 @@ def _list_telling_words(names: Sequence[str], differences: sparse.csr_matrix) ->
     Returns:
         At most `N_SHOWN_WORDS` names, by the z score of McNemar's test, (b - c) / sqrt(b + c).
     """
-    # b - c and b + c of each feature; items of which both texts have it, or neither, say nothing.
+    # b - c and b + c of each feature. Items are not counted if both or neither of their texts have
+    # the feature.
     n_more_hinted = np.asarray(differences.sum(axis=0)).ravel()
     n_discordant = np.asarray(abs(differences).sum(axis=0)).ravel()
     scores = n_more_hinted / np.sqrt(np.maximum(n_discordant, 1))
     ranked = []
     for name, score in zip(names, scores.tolist(), strict=True):
         if score >= MIN_SCORE:
-            # Of equally telling features, the longer one says more.
+            # Of features with equal scores, the longer name is more specific.
             rank = (-score, -len(name))
             ranked.append((rank, name))
     ranked.sort()

@@ -24,9 +24,9 @@ MAX_ACCURACY_LOSS = 0.02
 """Accuracy that a correction may cost."""
 
 MIN_ITEMS = 100
-"""Number of items that must judge a correction."""
+"""Smallest number of items by which a correction is judged."""
 
-# A loss of exactly the bound is allowed, whatever rounding makes of it.
+# A value that equals its bound meets the condition, in spite of rounding errors.
 ROUNDING = 1e-9
 
 
@@ -35,10 +35,10 @@ class Criterion(Result):
     """A condition of the acceptance rule.
 
     Attributes:
-        name: What it is about.
-        value: What was measured.
-        bound: What is allowed.
-        is_met: Whether it holds.
+        name: Key of the figure, such as "accuracy".
+        value: Measured value.
+        bound: Largest or smallest allowed value.
+        is_met: Whether the condition is met.
     """
 
     name: str
@@ -73,7 +73,7 @@ def require_above(name: str, value: float, bound: float) -> Criterion:
 
 
 def find_failed(criteria: Sequence[Criterion]) -> Criterion | None:
-    """Return the first condition that is not met; None if all are."""
+    """Return the first condition that is not met; None if all are met."""
     # A sentence explains one condition; the table lists all.
     for criterion in criteria:
         if not criterion.is_met:
@@ -82,7 +82,7 @@ def find_failed(criteria: Sequence[Criterion]) -> Criterion | None:
 
 
 def get_failed_name(criteria: Sequence[Criterion]) -> str:
-    """Return the name of the first condition that is not met; "" if all are."""
+    """Return the name of the first condition that is not met; "" if all are met."""
     failed = find_failed(criteria)
     if failed is None:
         return ""
@@ -90,12 +90,12 @@ def get_failed_name(criteria: Sequence[Criterion]) -> str:
 
 
 def describe_failed_condition(criteria: Sequence[Criterion], names: Mapping[str, str]) -> str:
-    """Return the first condition that is not met, with its bound and the measured value; "" if all are.
+    """Describe the first condition that is not met; "" if all are met.
 
     Example: "accuracy without the words, at least 80.0% (measured: 71.2%)".
 
     Args:
-        criteria: The conditions.
+        criteria: Conditions, each with its name, bound, measured value, and whether it is met.
         names: Name of a condition in audit.json -> its name for readers, after which the bound is
             written.
     """
@@ -111,17 +111,16 @@ def list_condition_rows(
     """Yield the rows of a table of conditions: name, measured value, bound, and result.
 
     Args:
-        criteria: The conditions.
+        criteria: Conditions, each with its name, bound, measured value, and whether it is met.
         names: Name of a condition in audit.json -> its name for readers.
     """
-    # The keys are those of audit.json; a reader gets what they mean.
     for criterion in criteria:
         result = "met" if criterion.is_met else "not met"
         yield names[criterion.name], criterion.value, criterion.bound, result
 
 
 def make_decision_figure(key: str, decide: Callable[[Any], bool | None], source: str) -> Figure:
-    """Return the figure of a decision: 1 for an accepted correction and 0 for another one.
+    """Declare the figure of a decision: 1 for an accepted correction, otherwise 0.
 
     Args:
         key: Key of the figure.
@@ -129,17 +128,17 @@ def make_decision_figure(key: str, decide: Callable[[Any], bool | None], source:
         source: Source of the acceptance rule.
     """
 
-    def estimate(m: Any) -> Estimate:
-        return Estimate(float(bool(decide(m))))
+    def estimate(measurement: Any) -> Estimate:
+        return Estimate(float(bool(decide(measurement))))
 
-    # A number, because `gate` compares numbers.
+    # The decision is a number, because `gate` compares numbers.
     return Figure(
         key,
         estimate,
         source,
         unit="count",
         better="higher",
-        no_interval="It is a decision by several conditions.",
+        no_interval="A decision has no interval.",
     )
 
 
@@ -149,7 +148,7 @@ def make_condition_part(
     names: Mapping[str, str],
     figures: tuple[str, ...],
 ) -> Part:
-    """Return the part of a page that lists the conditions of the acceptance rule.
+    """Declare the part of a page that lists the conditions of the acceptance rule.
 
     Args:
         key: Key of the part, and of its table, in the prose.
@@ -158,8 +157,8 @@ def make_condition_part(
         figures: Keys of the figures of the part.
     """
 
-    def list_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-        return list_condition_rows(list_criteria(m), names)
+    def list_rows(measurement: Any) -> Iterator[tuple[Cell, ...]]:
+        return list_condition_rows(list_criteria(measurement), names)
 
     return Part(key, (Table(key, list_rows, "This package"),), figures=figures)
 
@@ -170,7 +169,7 @@ def write_proof(folder: Path, page: Page, record: Mapping[str, Any]) -> Path:
     Args:
         folder: The folder.
         page: The page.
-        record: What audit.json holds, but for the digests.
+        record: Content of audit.json, without the digests of files.
     """
     write_page(folder, page, {})
     # The digests of its files let `compare` and `gate` find a changed file.

@@ -61,7 +61,7 @@ CORRECTION_FILE = "correction.json"
 """The fitted correction, which `load_prior_correction` reads."""
 
 OWN = (AUDIT_FILE, PAGE, "figures", CORRECTION_FILE)
-"""What a correction writes into its folder."""
+"""Files and folders that a correction writes into its folder."""
 
 MIN_FIT = 30
 """Number of labeled items that a fit needs."""
@@ -78,22 +78,24 @@ def debias(
     progress: bool = True,
     **settings: Any,
 ) -> DebiasResult:
-    """Correct the answer priors of a model of multiple choice, and prove what changes on other items.
+    """Correct the answer prior of a multiple-choice model, and measure the effect on other items.
 
-    The correction subtracts a part of what the model answers without the question from what it answers with it; the
-    part and a temperature are fitted on some of the items. On the others, both answers are compared with those to the
-    question of another item. The correction is recommended if at least 10 % of the answers did not depend on the
-    question (low end of the interval), significantly fewer stay with another question than before, and the accuracy
-    falls by at most 2 points. A prior that carries accuracy is not removed.
+    The correction subtracts a part of the log-probabilities without the question from those with
+    it. The part and a temperature are fitted on some of the items. On the others, answers with and
+    without the correction are compared with those to the question of another item. The correction
+    is recommended if at least 10 % of the answers did not depend on the question (low end of the
+    interval), significantly fewer answers stay the same with another question, and the accuracy
+    falls by at most 2 points, so that a prior that carries accuracy is not removed.
 
     Args:
-        model: What `audit` takes: a folder, a hub id, the address of a server, or a scorer of choices.
-        dataset: Multiple-choice items with labels, as `audit` takes them.
-        out: Folder for correction.json, the page and audit.json. The model's scores are stored there, too, so that an
-            interrupted call resumes.
+        model: A model in any form that `audit` accepts: a folder, a hub id, the address of a
+            server, or a scorer of choices.
+        dataset: Multiple-choice items with labels, in any form that `audit` accepts.
+        out: Folder for correction.json, the page and audit.json. The model's scores are stored
+            there, too, so that an interrupted call resumes.
         progress: Whether to show progress bars.
-        **settings: Fields of `DebiasOptions` (`fit_share`), of `AuditOptions` (such as `limit`, `split` and `seed`), of
-            `Prompt` and of `ServerOptions`.
+        **settings: Fields of `DebiasOptions` (`fit_share`), of `AuditOptions` (such as `limit`,
+            `split` and `seed`), of `Prompt` and of `ServerOptions`.
 
     Returns:
         A `DebiasResult`: `correction`, `before`, `after`, `recommended`, `page` and more.
@@ -101,7 +103,7 @@ def debias(
     Raises:
         TypeError: If an argument has the wrong type.
         ValueError: If an option is unknown, the model has classes, or there are too few labeled items.
-        FileNotFoundError: If the data is not there.
+        FileNotFoundError: If the data is not found.
     """
     kinds: tuple[type[Options], ...] = (DebiasOptions, AuditOptions, Prompt, ServerOptions)
     # An unknown option is refused before anything is opened.
@@ -136,11 +138,11 @@ def _open_context(
     server: ServerOptions,
     folder: Path,
 ) -> AuditContext:
-    """Open a model of multiple choice, and the labeled items of one split.
+    """Open a multiple-choice model, and the labeled items of one split.
 
     Args:
-        model: The model, as `audit` takes it.
-        dataset: The items, as `audit` takes them.
+        model: The model, in any form that `audit` accepts.
+        dataset: The items, in any form that `audit` accepts.
         settings: Options of the audit as a whole.
         prompt: Options of the prompt of a language model.
         server: Options of a model server.
@@ -182,11 +184,11 @@ def measure_debiasing(context: AuditContext, options: DebiasOptions) -> DebiasRe
     """Fit the corrections on some items of an audit, and judge them on the others.
 
     Args:
-        context: The audit: a model of multiple choice, and labeled items.
+        context: The audit: a multiple-choice model, and labeled items.
         options: Share of the items to fit on.
 
     Raises:
-        ValueError: If there are too few labeled items for either.
+        ValueError: If there are too few labeled items to fit on, or to judge by.
     """
     split = context.primary
     tables = probe_tables(
@@ -197,16 +199,19 @@ def measure_debiasing(context: AuditContext, options: DebiasOptions) -> DebiasRe
         seed=context.seed,
     )
     # The number is checked before the model is queried, which may take long.
-    _check_number(len(tables), options)
+    _compute_fit_size(len(tables), options)
     source: Any = context.source
-    # The stored scores are those of this model and these items only.
+    # Scores are stored by model and items, so that a later call does not reuse others.
     folder_name = f"debias-{source.fingerprint[:16]}-{split.fingerprint[:16]}"
     ask = functools.partial(
-        _ask, scorer=source, out=context.out / WORK / folder_name, progress=context.progress
+        _score_choices,
+        scorer=source,
+        out=context.out / WORK / folder_name,
+        progress=context.progress,
     )
     tables = tables.scored_by(functools.partial(ask, name="questions"))
     # The number is checked again, because the model may not have scored all items.
-    n_fit = _check_number(len(tables), options)
+    n_fit = _compute_fit_size(len(tables), options)
 
     fit_rows, judging_rows = divide_items(tables, n_fit, context.seed)
     scores = read_question_scores(tables)
@@ -240,7 +245,7 @@ def measure_debiasing(context: AuditContext, options: DebiasOptions) -> DebiasRe
     )
 
 
-def _ask(
+def _score_choices(
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     ids: Sequence[str],
@@ -257,26 +262,30 @@ def _ask(
         choices: N lists of choices.
         ids: N ids.
         name: Name of the folder of the scores.
-        scorer: The model.
+        scorer: A multiple-choice model.
         out: Folder of all scores.
         progress: Whether to show a progress bar.
     """
     return scorer.choose(prompts, choices, ids=ids, progress=progress, out=out / name)
 
 
-def _check_number(n_items: int, options: DebiasOptions) -> int:
-    """Return the number of items to fit on, after a check that there are enough of both kinds.
+def _compute_fit_size(n_items: int, options: DebiasOptions) -> int:
+    """Return the number of items to fit the corrections on. The others judge them.
+
+    Args:
+        n_items: Number of labeled items.
+        options: Share of the items to fit on.
 
     Raises:
-        OptionError: If fewer than `MIN_FIT` items are left to fit on, or fewer than `MIN_ITEMS` to
-            judge by.
+        OptionError: If fewer than `MIN_FIT` items are to be fitted on, or fewer than `MIN_ITEMS`
+            remain to judge by.
     """
     n_fit = round(options.fit_share * n_items)
-    # A fit has two parameters, which need fewer items than a judgment with an interval.
+    # A fit of two parameters needs fewer items than a judgment with an interval.
     if n_fit < MIN_FIT or n_items - n_fit < MIN_ITEMS:
         raise OptionError(
-            f"Expected at least {MIN_FIT} labeled items to fit on and {MIN_ITEMS} others to test on, but "
-            f"`fit_share` divides {n_items} into {n_fit} and {n_items - n_fit}.",
+            f"Expected at least {MIN_FIT} labeled items to fit on and {MIN_ITEMS} others to test "
+            f"on, but `fit_share` divides {n_items} into {n_fit} and {n_items - n_fit}.",
             option="fit_share",
         )
     return n_fit
@@ -287,20 +296,19 @@ def divide_items(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Divide items at random into those to fit on and those that judge.
 
-    Items of one cluster are in the same part, because one of them would give the answers to the
-    others away.
+    Items of one cluster are in the same part, because they may give away each other's answers.
 
     Args:
-        tables: The items.
+        tables: The items, with their ids and clusters.
         n_fit: Smallest number of items to fit on.
-        seed: Seed; an item's part depends on it and on the ids of the items of its cluster.
+        seed: Seed. Together with the ids of a cluster, it determines the part of its items.
 
     Returns:
-        Rows of both parts, each in the order of the data.
+        Rows of the items to fit on, and rows of the other items, each in the order of the data.
     """
     ids = tables.column(ORIGINAL, "id")
     clusters = tables.units
-    # An independent item is a cluster of its own.
+    # Independent items are clusters of one item.
     if clusters is None:
         clusters = np.arange(len(ids))
     rows_by_cluster: dict[int, list[int]] = {}
@@ -308,7 +316,10 @@ def divide_items(
         rows_by_cluster.setdefault(cluster, []).append(row)
 
     def draw_rank(rows: list[int]) -> float:
-        """Draw a number for a cluster, which does not depend on the order of the data."""
+        """Draw a random number for a cluster of items, given their rows.
+
+        It depends on the smallest id, and not on the order of the data.
+        """
         first_id = min(str(ids[row]) for row in rows)
         return float(item_rng(seed, f"debias {first_id}").random())
 
@@ -324,7 +335,11 @@ def divide_items(
 
 
 def read_question_scores(tables: ProbeTables) -> QuestionScores:
-    """Return the scores of scored tables."""
+    """Return the scores of items with their question, without it, and with another question.
+
+    Raises:
+        ValueError: If the tables were not scored.
+    """
     logits = tables.logits
     if logits is None:
         raise ValueError("Expected tables with scores, but got tables without scores.")
@@ -340,17 +355,17 @@ def read_question_scores(tables: ProbeTables) -> QuestionScores:
 def _fit_position_corrections(
     items: Any, fit: QuestionScores, ask: Any, *, is_joint: bool
 ) -> tuple[dict[str, PriorCorrection], dict[str, str]]:
-    """Fit the corrections of two papers, which estimate a prior of each position.
+    """Fit the corrections of two papers, which estimate a prior of each position of a choice.
 
     Args:
-        items: Table of the N items to fit on.
-        fit: Their scores.
-        ask: Function that scores choices; see `_ask`.
+        items: Table of the N items to fit on, with the columns "id" and "choices".
+        fit: Scores of these items, with and without their questions.
+        ask: Function that scores choices; see `_score_choices`.
         is_joint: Whether the model sees all choices of an item at once.
 
     Returns:
-        Method -> correction: "positions" (PriDe) and "content_free" (contextual calibration). Method
-        -> reason why it does not apply.
+        Two dictionaries, one of which is empty. Method -> correction, for "positions" (PriDe) and
+        "content_free" (contextual calibration); and method -> reason why it does not apply.
     """
     reason = ""
     if not is_joint:
@@ -361,11 +376,12 @@ def _fit_position_corrections(
         return {}, {"positions": reason, "content_free": reason}
     orders, _, answers = ask_in_orders(items, functools.partial(ask, name="orders"))
     observed = check_ragged(answers.logits, scores="logits").values
-    # The answers are sorted by order, item and position, and the fit takes item, order and position.
+    # The scores are listed by order, then item, then position. The fit expects (items, orders,
+    # positions).
     scores_by_order = observed.reshape(len(orders), len(fit), -1)
     scores_by_item = scores_by_order.transpose(1, 0, 2)
 
-    # The choices of all items are scored after each question that says nothing.
+    # The choices of all items are scored after questions without content, such as "N/A".
     content_free = []
     choices = items["choices"][:]
     ids = items["id"][:]

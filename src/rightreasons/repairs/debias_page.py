@@ -25,45 +25,45 @@ from rightreasons.report.render import Page
 SOURCE = "This package; Cohen 1960; McNemar 1947"
 
 METHOD_NAMES = {
-    "per_item": "per item: the answer without the question divided out",
+    "per_item": "per item: divided by the answer without the question",
     "positions": "per position: PriDe (Zheng et al. 2024)",
     "content_free": "per position: contextual calibration (Zhao et al. 2021)",
 }
 """Method -> its name on the page."""
 
 CRITERION_NAMES = {
-    "prior": "answers kept beyond chance before, low end, at least",
-    "kept": "change of the answers kept, high end, below",
+    "prior": "lower bound of the answers kept beyond chance before, at least",
+    "kept": "upper bound of the change of the answers kept, below",
     "accuracy": "change of the accuracy, at least",
 }
 """Condition -> its name on the page."""
 
 
 def describe_correction(correction: PriorCorrection) -> str:
-    """Return the parameters of a correction in words."""
-    # A prior over positions has no parameter besides its shares.
+    """Describe the parameters of a correction, such as "strength 0.80, temperature 1.20"."""
+    # A prior over positions has no other parameters than its shares.
     if correction.prior is not None:
         shares = ", ".join(f"{share:.1%}" for share in correction.prior)
         return f"prior of the positions {shares}"
     return f"strength {correction.strength:.2f}, temperature {correction.temperature:.2f}"
 
 
-def list_comparison(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row per figure: its name, without and with the correction per item, and a p-value.
+def list_comparison(result: DebiasResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row per figure: name, value without and with the correction per item, and p-value.
 
-    A share beyond chance is a ratio of two means, and a calibration error is no mean: neither has a
+    Shares beyond chance and calibration errors are not means over items, so that they have no
     paired test.
     """
-    original = m.before
-    corrected = m.after
-    # Both tests are paired: they are about the same items with and without the correction.
+    original = result.before
+    corrected = result.after
+    # A fall of the accuracy by more than 2 points is not accepted.
     yield (
         "accuracy",
         original.accuracy,
         corrected.accuracy,
         corrected.accuracy_test.p_value,
     )
-    # The acceptance rule is about this figure.
+    # The correction is accepted only if this share falls significantly.
     yield (
         "answers kept with another question",
         original.kept,
@@ -79,11 +79,14 @@ def list_comparison(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
     )
 
 
-def list_methods(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield what each correction changes on the same items."""
-    # Corrections of all methods are judged on the same items.
-    yield "as it is", "", m.before.accuracy, m.before.kept, m.before.beyond_chance
-    for method, effect in m.effects.items():
+def list_methods(result: DebiasResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row per method: name, parameters, accuracy, and answers kept with another question.
+
+    The first row is the uncorrected model. All methods are judged on the same items.
+    """
+    yield "as it is", "", result.before.accuracy, result.before.kept, result.before.beyond_chance
+    # Methods that do not apply, such as priors over positions of single choices, have no row.
+    for method, effect in result.effects.items():
         yield (
             METHOD_NAMES[method],
             describe_correction(effect.correction),
@@ -93,9 +96,9 @@ def list_methods(m: DebiasResult) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def contrast_kept(m: DebiasResult) -> tuple[Estimate, Estimate]:
+def contrast_kept(result: DebiasResult) -> tuple[Estimate, Estimate]:
     """Return the answers kept with another question, before and after."""
-    return m.before.kept, m.after.kept
+    return result.before.kept, result.after.kept
 
 
 DEBIAS = Question(
@@ -138,19 +141,23 @@ DEBIAS = Question(
         Lead("not_recommended", figure="kept", contrast=contrast_kept),
     ),
 )
-"""The section of the page, and what audit.json holds of it."""
+"""The section of the page, and its record in audit.json."""
 
 
-def write_debias_page(m: DebiasResult) -> None:
-    """Write index.html and audit.json into the folder of a correction; `gate` reads the latter."""
-    context = m.context
-    answer = DEBIAS.answer(m, context.resampling.level, split=context.primary.name)
+def write_debias_page(result: DebiasResult) -> None:
+    """Write index.html and audit.json into the folder of a correction; `gate` reads the latter.
+
+    Args:
+        result: The fitted corrections with their figures, the model and the items.
+    """
+    context = result.context
+    answer = DEBIAS.answer(result, context.resampling.level, split=context.primary.name)
     outcome = Outcome(DEBIAS.name, DEBIAS.title, "answered", "", answer)
-    # The record describes model and items as that of an audit.
+    # audit.json describes the model and the items as that of an audit does.
     settings = context.settings.to_dict()
     subject = digest_value([context.model_fingerprint, context.primary.fingerprint, settings])
     record = make_record(context, [outcome], settings, {}, subject, None)
-    prose = DEBIAS.prose.of(m=m, record=record)
+    prose = DEBIAS.prose.of(m=result, record=record)
     # The finding of the page continues the name of the model.
     model_name = short_name(context.source.name)
     page = Page(
@@ -163,4 +170,4 @@ def write_debias_page(m: DebiasResult) -> None:
         subject=model_name,
         is_correction=True,
     )
-    write_proof(m.out, page, record)
+    write_proof(result.out, page, record)

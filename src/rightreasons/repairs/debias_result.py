@@ -21,13 +21,13 @@ class DebiasResult:
         out: Folder with the correction, the page and audit.json.
         context: The model and the items.
         correction: The correction per item, fitted on the first part of the items.
-        before: The model as it is, on the other items.
-        effects: Method -> its effect on the same items: "per_item" and, where they apply, "positions" (PriDe) and
-            "content_free" (contextual calibration).
+        before: Figures of the uncorrected model on the other items.
+        effects: Method -> its figures on the same items: "per_item" and, if they apply, "positions"
+            (PriDe) and "content_free" (contextual calibration).
         skipped: Method -> the reason why it does not apply.
         criteria: Conditions under which the correction is recommended.
-        n_fit: Number of items of the fit.
-        n_items: Number of items that judge.
+        n_fit: Number of items that the corrections were fitted on.
+        n_items: Number of items that the corrections are judged on.
     """
 
     out: Path
@@ -48,8 +48,8 @@ class DebiasResult:
 
     @property
     def recommended(self) -> bool | None:
-        """Whether the correction is recommended; None if no prior was shown, so that there is nothing to correct."""
-        # Without a prior there is nothing to correct, and a correction would only add noise.
+        """Whether the correction is recommended; None if the model shows no prior to correct."""
+        # The first condition is that there is a prior. Otherwise, a correction only adds noise.
         prior = self.criteria[0]
         if not prior.is_met:
             return None

@@ -1,4 +1,4 @@
-"""Edit labeled training texts so that words that are no reasons tell nothing about the label.
+"""Edit labeled training texts so that words that are no reasons do not predict the label.
 
 Labels are never changed. Every method that changes texts makes the words independent of the label, or removes them;
 `weigh_items` only weights texts, which does not repair most models (see docs/repair.md). `edit_items` is the entry
@@ -22,7 +22,7 @@ from rightreasons.shortcuts.swapping.segments import Text, delete_token, get_kin
 Labels = NDArray[np.int64]
 
 UNCHANGED = "unchanged"
-"""The edit of a text that stays as it is."""
+"""Name of the edit of a text that is not changed."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,10 +31,11 @@ class EditedItems:
 
     Attributes:
         items: M texts, in the order of their sources.
-        sources: (M,) row of the text that each was made of.
-        edits: M names of what was done to each: "unchanged", "swapped", "removed", "inserted" or "normalized".
-        method: How the texts were edited, a member of `METHODS`.
-        weights: (M,) weight of each text, of mean 1; all 1 but for the method "weights".
+        sources: (M,) row of the original text of each.
+        edits: M names of edits: "unchanged", "swapped", "removed", "inserted" or "normalized".
+        method: Method of the edits, one of `METHODS`.
+        weights: (M,) weight of each text, with a mean of 1. All weights are 1 unless the method is
+            "weights".
     """
 
     items: list[Text]
@@ -66,23 +67,24 @@ def edit_items(
     growth: float = 1.0,
     seed: int = 0,
 ) -> EditedItems:
-    """Edit training texts so that the words tell nothing about the label.
+    """Edit training texts so that spurious words no longer predict the label.
 
     Args:
         items: N training texts, or pairs of texts.
-        labels: (N,) label of each.
-        words: Words that are no reasons.
-        method: "swap": a text with a word appears with the words of several labels, under its own label. "in_place":
-            it appears once, with the words of a label that is drawn at random. "remove": without the words. "insert":
-            words that only some labels have are put into texts of the others, as often. "normalize": marks among the
-            words are removed and letters become lower-case, so that a spelling tells nothing and the words stay.
-            "weights": texts are only weighted. None for `choose_method`.
-        growth: By how much the set may grow, relative to its texts with a word; 1.0 (default) for twice as many. With
-            "swap", a text appears with as many labels' words as this allows.
-        seed: Seed of what is drawn.
+        labels: (N,) labels of the texts.
+        words: Spurious words: they predict a label, but are no reasons for it.
+        method: "swap": a text with a word is repeated with the words of several labels, under its
+            own label. "in_place": a text with a word gets the words of a random label. "remove":
+            the words are removed. "insert": words that only some labels have are inserted into
+            texts of other labels, as often. "normalize": marks among the words are removed, and
+            texts are written in lower case. "weights": texts are only weighted. None (default) for
+            the result of `choose_method`.
+        growth: By how much the set may grow by "swap", relative to its texts with a word: 1.0
+            (default) for twice as many.
+        seed: Seed of the random choices.
 
     Returns:
-        The edited texts.
+        The edited texts, with the row of the original text of each.
 
     Raises:
         ValueError: If the method is unknown, needs a word of every label, or `growth` is negative.
@@ -109,7 +111,7 @@ def edit_items(
     insertion_rates: list[float] = []
     if method == "insert":
         insertion_rates = _measure_rates(items, labels, words)
-    # "in_place" writes one version, and "swap" as many as the set may grow by.
+    # "swap" writes several versions of a text with a word, as many as `growth` allows.
     n_versions = 1
     if method == "swap":
         n_versions = min(len(words.goals), 1 + int(growth))
@@ -119,7 +121,7 @@ def edit_items(
     edit_names: list[str] = []
     for row, item in enumerate(items):
         for name, text in editor.write_versions(row, item):
-            # If a text consists of the words only, nothing is left that a model could read.
+            # A text that consisted only of the words is empty now, and is left out.
             if not all(map(str.strip, text)):
                 continue
             if text == item:
@@ -137,12 +139,15 @@ def edit_items(
 
 
 def _check_method(method: str, words: SpuriousWords, growth: float) -> None:
-    """Raise an OptionError if a method cannot be applied.
+    """Check that a method is known and can be applied to the words.
 
     Args:
-        method: How the texts are edited.
+        method: Name of the method.
         words: Words that are no reasons. For "swap" and "in_place", every label needs one.
         growth: By how much the set may grow, at least 0.
+
+    Raises:
+        OptionError: If the method is unknown, a label lacks a word, or `growth` is negative.
     """
     if method not in METHODS:
         raise OptionError(
@@ -165,11 +170,11 @@ class _Editor:
 
     Attributes:
         labels: (N,) labels of the texts.
-        words: Words that are no reasons.
-        method: Any method of `METHODS` but "weights".
-        seed: Seed of what is drawn.
-        insertion_rates: For "insert", the chance of each label with which a text without a word gets
-            one; () for other methods.
+        words: Spurious words: they predict a label, but are no reasons for it.
+        method: One of `METHODS`, except "weights".
+        seed: Seed of the random choices.
+        insertion_rates: For "insert", label -> probability that a text without a word gets one;
+            empty for other methods.
         n_versions: Number of versions of a text with a word.
     """
 
@@ -181,15 +186,24 @@ class _Editor:
     n_versions: int = 1
 
     def write_versions(self, row: int, item: Text) -> list[tuple[str, Text]]:
-        """Return (name of the edit, edited text) of each version of a text, given its row."""
+        """Return the versions of a training text that replace it.
+
+        Args:
+            row: Row of the text, which seeds the random choices.
+            item: The text, or a pair of texts.
+
+        Returns:
+            (name of the edit, edited text) of each version.
+        """
         if self.method == "remove":
             return [("removed", self.words.remove(item))]
         if self.method == "normalize":
             return [("normalized", _normalize(item, self.words))]
         has_word = self.words.predict_label(item) != NO_LABEL
         if self.method == "insert":
-            # A text that has a word already gets no other one.
+            # A text that already has a word does not get another one.
             return [(UNCHANGED, item)] if has_word else self._insert(row, item)
+        # "swap" or "in_place".
         return self._swap(row, item) if has_word else [(UNCHANGED, item)]
 
     def _insert(self, row: int, item: Text) -> list[tuple[str, Text]]:
@@ -201,10 +215,10 @@ class _Editor:
         return [("inserted", self.words.insert(item, goal, rng))]
 
     def _swap(self, row: int, item: Text) -> list[tuple[str, Text]]:
-        """Write versions of a text, each with the words of another label.
+        """Write `n_versions` versions of a text, each with the words of a different label.
 
-        These labels are drawn without regard to the text's own. So the words of every label are in
-        texts of all labels equally often, however few versions there are.
+        The labels are drawn at random and independently of the text's own label, so that the words
+        of every label are equally frequent in texts of all labels.
         """
         rng = item_rng(self.seed, f"swap {row}")
         goals = np.sort(rng.permutation(self.words.goals)[: self.n_versions])
@@ -212,22 +226,22 @@ class _Editor:
 
 
 def _measure_rates(items: Sequence[Text], labels: Labels, words: SpuriousWords) -> list[float]:
-    """Return, for each label, the chance with which a text without a word gets one.
+    """Return, for each label, the probability of an insertion into a text without a word.
 
-    Afterwards, all labels have a word in about the same share of their texts: the largest share that
-    a label has now.
+    After the insertions, all labels have a word in about the same share of their texts: the share
+    of the label that has most.
 
     Args:
         items: N texts.
         labels: (N,) labels of the texts.
-        words: Words that are no reasons.
+        words: Spurious words: they predict a label, but are no reasons for it.
     """
     has_word = np.array([words.predict_label(item) != NO_LABEL for item in items])
-    # A label without texts must not divide by zero.
+    # At least 1, so that a label without texts causes no division by zero.
     n_texts = np.maximum(np.bincount(labels, minlength=words.n_classes), 1)
     n_with_word = np.bincount(labels[has_word], minlength=words.n_classes)
     shares = n_with_word / n_texts
-    # A share s becomes the largest share m if a text without a word gets one with the chance
+    # A share s grows to the largest share m if each text without a word gets one with probability
     # (m - s) / (1 - s).
     remaining_shares = np.maximum(1 - shares, 1e-9)
     rates: list[float] = ((shares.max() - shares) / remaining_shares).tolist()
@@ -235,8 +249,8 @@ def _measure_rates(items: Sequence[Text], labels: Labels, words: SpuriousWords) 
 
 
 def _normalize(item: Text, words: SpuriousWords) -> Text:
-    """Remove the marks that are among the words, and write in lower case."""
-    # From the last to the first, so that the places of those that are left stay right.
+    """Remove the marks of an item that are among the words, and write its texts in lower case."""
+    # In reverse order, because a removed mark moves all later ones.
     for token in reversed(words.find(item)):
         if get_kind(token.word) == "mark":
             item = delete_token(item, token)
@@ -254,14 +268,14 @@ def weigh_items(items: Sequence[Text], labels: Labels, words: SpuriousWords) -> 
     Args:
         items: N texts.
         labels: (N,) labels of the texts.
-        words: Words that are no reasons.
+        words: Spurious words: they predict a label, but are no reasons for it.
 
     Returns:
         (N,) weights of mean 1, as far as no cell is empty.
     """
     predicted = np.array([words.predict_label(item) for item in items])
     weights = np.ones(len(items))
-    # Texts without a word are a cell as well.
+    # Texts without any of the words (-1) form cells, too.
     for cue in np.unique(predicted).tolist():
         for label in range(words.n_classes):
             is_cell = (predicted == cue) & (labels == label)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.predictions_file import read_predictions
 from rightreasons.core.errors import OptionError
-from rightreasons.report.pairing import prediction_files, report_folder
+from rightreasons.report.pairing import get_prediction_files, get_report_folder
 from rightreasons.report.schema import check_files, read_audit
 from rightreasons.shortcuts.swapping.segments import Text
 
@@ -21,10 +21,10 @@ QUESTION = "shortcuts"
 """The question whose findings are repaired."""
 
 PAIR_SIZE = 2
-"""Number of words that are swapped for each other; more words of one feature are a list."""
+"""Number of words of a pair. A feature with more words is a list."""
 
 DECISIVE = ("large", "some")
-"""Decisions by which a feature decides more than its margin allows."""
+"""Decisions that a feature decides more than its margin allows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +34,10 @@ class NamedFeature:
     Attributes:
         name: Its name in the report.
         test: The test that found it, such as "words" for a pair of words.
-        words: Its words, the most effective first; () for a feature that is no words, such as the length.
+        words: Its words, the most effective first; empty for other features, such as the length.
         deciding_share: Share of predictions that it decides.
-        is_spurious: Whether the audit had evidence that it is no reason: planted, vanishing in another split, or named
-            by the user.
+        is_spurious: Whether the audit had evidence that the feature is no reason for a label: its
+            words are planted, vanish in another split, or were named by the user.
     """
 
     name: str
@@ -48,7 +48,7 @@ class NamedFeature:
 
     @property
     def joint_share(self) -> float | None:
-        """Share that the words of a list decide together; None for a pair, whose share is that of its words."""
+        """Share that the words of a list decide together; None for a single word or a pair."""
         if len(self.words) <= PAIR_SIZE:
             return None
         return round(self.deciding_share, 4)
@@ -62,11 +62,11 @@ class Findings:
         folder: Folder of the report.
         audit: Its audit.json.
         features: Features that decide, the largest share first.
-        pair_shares: Word -> share of the predictions that the strongest pair with it decides, whether that is much or
-            not.
+        pair_shares: Word -> share of the predictions that the strongest pair with it decides, however
+            small.
         items: N audited items.
         ids: N ids.
-        labels: (N,) gold labels in the model's numbering; -1 for none.
+        labels: (N,) gold labels in the model's numbering; -1 if there is none.
         predicted: (N,) labels that the audited model predicted.
     """
 
@@ -86,38 +86,43 @@ class Findings:
 
     @property
     def model_name(self) -> str:
-        """What the report calls the model."""
+        """Name of the model in the report."""
         return str(self.audit["model"]["name"])
 
     @property
     def model_path(self) -> str | None:
-        """What loads the model again; None if no command can ask it as the audit did (`missing_model`)."""
+        """Path or hub id of the model; None if it cannot be loaded again, see `missing_model`."""
         model = self.audit["model"]
         if model["prompt"] is not None or model["server"] is not None:
             return None
-        # Reports of earlier versions do not say, and the name is often the path.
+        # Reports of earlier versions have no path, but the name often is one.
         path: str | None = model.get("path", self.model_name)
         return path
 
     @property
     def missing_model(self) -> str:
-        """What the audited model was, if no command can ask it again."""
-        # A language model answers prompts, which are made by the audit, and may cost money.
+        """Description of a model that cannot be loaded again, for error messages."""
+        # The prompts of a language model are made by the audit, and its answers may cost money.
         if self.audit["model"]["prompt"] is not None or self.audit["model"]["server"] is not None:
             return "a language model that answers prompts"
         return "an object in memory"
 
     @property
     def training_digest(self) -> str:
-        """Digest of the training texts of the audit; "" if it had none, or is of an earlier version."""
+        """Digest of the audit's training texts; "" if the report has none."""
         result = find_result(self.audit)
         return str(result["data"]["swaps"].get("training_digest", ""))
 
     def find_share(self, words: Collection[str]) -> float:
         """Return the largest share of predictions that a named feature of some words decides.
 
-        A feature that consists of these words only comes first. If there is none, it is a list
-        that contains some of them; 0 if the report names none of the words.
+        Features that consist only of these words take precedence over lists with other words.
+
+        Args:
+            words: The words.
+
+        Returns:
+            The share; 0 if the report names none of the words.
         """
         # The features are sorted by their shares, the largest first.
         for feature in self.features:
@@ -130,9 +135,9 @@ class Findings:
 
     @property
     def spurious_words(self) -> tuple[str, ...]:
-        """The words that the audit itself showed to be no reasons."""
+        """The distinct words that the audit itself showed to be no reasons."""
         words: dict[str, None] = {}
-        # An ordered set: a word may stand in a pair and in a list.
+        # The keys of a dictionary are an ordered set. A word may be in a pair and in a list.
         for feature in self.features:
             if feature.is_spurious:
                 words.update(dict.fromkeys(feature.words))
@@ -140,8 +145,11 @@ class Findings:
 
 
 def find_result(audit: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the answer of an audit to the question about shortcuts; an empty one if it has none."""
-    # A report has one answer for each question that was asked of it.
+    """Return the answer of an audit to the question about shortcuts; empty if it has none.
+
+    Args:
+        audit: Content of audit.json.
+    """
     for outcome in audit["questions"]:
         if outcome["question"] == QUESTION and outcome["result"] is not None:
             result: Mapping[str, Any] = outcome["result"]
@@ -150,29 +158,36 @@ def find_result(audit: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def explain_missing_answer(audit: Mapping[str, Any]) -> str:
-    """Return why an audit has no answer to the question about shortcuts, or the command that asks it."""
+    """Return why an audit has no answer to the question about shortcuts.
+
+    If the question was not asked, it is a sentence with the command that asks it.
+
+    Args:
+        audit: Content of audit.json.
+    """
     for outcome in audit["questions"]:
-        # Stored predictions, for one, cannot be asked about swapped words.
+        # For example, a model with stored predictions cannot answer texts with swapped words.
         if outcome["question"] == QUESTION and outcome["reason"]:
             return str(outcome["reason"])
     return f"`rightreasons audit … --questions {QUESTION}` asks it."
 
 
 def read_findings(report: str | os.PathLike[str]) -> Findings:
-    """Read the findings of an audit, and the items that it was about.
+    """Read the features that decide according to an audit, and the audited items.
 
     Args:
-        report: The folder of a report, or its audit.json.
+        report: Folder of a report, or its audit.json.
 
     Returns:
         The findings.
 
     Raises:
         FileNotFoundError: If there is no report.
-        ValueError: If its question about shortcuts was not answered, or its predictions are gone.
+        ValueError: If the question about shortcuts was not answered, or the file of predictions is
+            missing or was changed.
     """
     audit = read_audit(report)
-    folder = report_folder(report)
+    folder = get_report_folder(report)
     result = find_result(audit)
     if not result:
         raise OptionError(
@@ -180,8 +195,8 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
             f"{folder} has no answer: {explain_missing_answer(audit)}",
             option="report",
         )
-    # The items are in the file of predictions: the data themselves may be gone, or changed.
-    file = prediction_files(audit)[audit["dataset"]["primary"]]
+    # The items are read from the file of predictions, because the data may have changed.
+    file = get_prediction_files(audit)[audit["dataset"]["primary"]]
     check_files(folder, audit, [file])
     predictions = read_predictions(folder / file)
     swaps = result["data"]["swaps"]
@@ -209,7 +224,7 @@ def _find_pair_shares(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     for pair in pairs:
         share = round(float(pair["effect"]["deciding_share"]), 4)
         for word in pair["words"]:
-            # Shares may be negative, so that 0 is no initial value.
+            # Shares may be negative, so that the maximum must not start at 0.
             share_by_word[word] = max(share, share_by_word.get(word, share))
     return share_by_word
 

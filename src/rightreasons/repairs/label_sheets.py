@@ -1,9 +1,9 @@
 """Sheets of doubtful labels: a person reviews what a model contradicts, and the next audit uses the answers.
 
-`write_label_sheet` writes the items of a report whose labels are disputed (confident learning), and as many undisputed
-chosen at random. `read_label_sheet` checks the filled file, and `measure_review` compares the model with the labels
-before and after. Only disputed labels would not do: they are errors of the model, so that correcting them can only
-raise its accuracy.
+`write_label_sheet` writes the items of a report whose labels are disputed (confident learning), and as many random
+ones whose labels are not. `read_label_sheet` checks the filled file, and `measure_review` compares the model with the
+labels before and after. A review of the disputed labels alone would be biased: the model errs on all of them, so that
+corrections can only raise its accuracy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rightreasons.core.store import check_file, write_text
 from rightreasons.core.validation import softmax
 from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 from rightreasons.io.tables import ONLY_SPLIT
-from rightreasons.report.pairing import prediction_files, report_folder
+from rightreasons.report.pairing import get_prediction_files, get_report_folder
 from rightreasons.report.schema import check_files, list_class_names, read_audit
 
 SHEET_COLUMNS = (
@@ -88,20 +88,25 @@ class LabeledReport:
 
 @dataclasses.dataclass(frozen=True)
 class LabelReview(Result):
-    """A model with the given and with the reviewed labels.
+    """Accuracy of a model, and share of incorrect labels, before and after labels were reviewed.
+
+    Figures over all items weight disputed labels and controls by their shares of the items. They
+    are None if no disputed label or no control was reviewed.
 
     Attributes:
         n_items: Number of labeled items of the report.
         n_disputed: Number of disputed labels.
-        n_reviewed: Number of reviewed labels, controls included.
-        wrong_disputed: Share of incorrect labels among the reviewed disputed ones. None if none was reviewed.
-        wrong_controls: Share of incorrect labels among the reviewed controls. None if none was reviewed.
+        n_reviewed: Number of reviewed labels, including controls.
+        wrong_disputed: Share of incorrect labels among the reviewed disputed ones; None if no
+            disputed label was reviewed.
+        wrong_controls: Share of incorrect labels among the reviewed controls; None if no control
+            was reviewed.
         accuracy: Accuracy of the model with the given labels.
-        accuracy_change: Accuracy with reviewed labels minus accuracy with the given ones, over all items: disputed and
-            other labels count by their shares of the items. None if one kind was not reviewed.
-        incorrect: Share of incorrect labels among all items, before the review. None if one kind was not reviewed.
-        remaining: Share of incorrect labels among all items, after it: of the disputed labels that were not reviewed,
-            and of those that nobody disputed. None if one kind was not reviewed.
+        accuracy_change: Accuracy with the reviewed labels minus accuracy with the given ones, over
+            all items.
+        incorrect: Share of incorrect labels among all items, before the review.
+        remaining: Share of incorrect labels among all items, after the review: disputed labels that
+            were not reviewed, and undisputed ones.
     """
 
     n_items: int
@@ -116,7 +121,7 @@ class LabelReview(Result):
 
     @property
     def verdict(self) -> str:
-        """What the review says about the report, in one sentence."""
+        """Conclusion about the reported accuracy, in one sentence."""
         if self.accuracy_change is None or self.accuracy_change.low is None:
             return "Inconclusive: review disputed labels and controls alike."
         if self.accuracy_change.low > 0:
@@ -127,23 +132,26 @@ class LabelReview(Result):
 
 
 def read_labeled_report(report: str | os.PathLike[str]) -> LabeledReport:
-    """Read the labeled items of a report on a classifier.
+    """Read the labeled items of a report on a classifier, with their predictions.
+
+    Args:
+        report: Folder of a report, or its audit.json.
 
     Raises:
         FileNotFoundError: If there is no report.
-        ValueError: If it is about choices, or no item has a label.
+        ValueError: If the report is about multiple choice, has no predictions, or has no labels.
     """
     audit = read_audit(report)
-    folder = report_folder(report)
+    folder = get_report_folder(report)
     if audit["model"]["task"] != "classification":
         raise OptionError(
             f"Expected a report on a classifier, but the report of {folder} is about "
             f"{audit['model']['task']}. Disputed labels are listed by class.",
             option="report",
         )
-    # The labels are those of the audit, even if the data has changed since.
-    # A split in audit.json need not have a file of predictions.
-    file = prediction_files(audit).get(audit["dataset"]["primary"])
+    # The labels are read from the predictions of the report, because the data may have changed.
+    # Not every split of a report has a file of predictions.
+    file = get_prediction_files(audit).get(audit["dataset"]["primary"])
     if file is None:
         raise OptionError(
             f"Expected a report with predictions, but the report of {folder} has none.",
@@ -179,7 +187,7 @@ def _select_labeled(
         texts=tuple(" / ".join(items[row]) for row in rows),
         labels=labels,
         probabilities=probabilities,
-        # The rule is the one by which the report disputes labels.
+        # The report itself disputes labels by the same rule.
         disputed=find_disputed_labels(probabilities, labels),
     )
 
@@ -187,7 +195,7 @@ def _select_labeled(
 def select_controls(
     labeled: LabeledReport, seed: int = 0, *, n_controls: int | None = None
 ) -> NDArray[np.int64]:
-    """Return rows of undisputed labels, chosen by seed and id.
+    """Sample rows of undisputed labels, by the seed and the ids.
 
     Args:
         labeled: The labeled items of a report.
@@ -196,7 +204,7 @@ def select_controls(
     """
     is_disputed = np.zeros(len(labeled.ids), dtype=np.bool_)
     is_disputed[labeled.disputed] = True
-    # As many as are disputed: a reader gets through both, and both shares get intervals alike.
+    # With as many controls as disputed labels, both shares have intervals of similar width.
     if n_controls is None:
         n_controls = len(labeled.disputed)
     undisputed = np.flatnonzero(~is_disputed).tolist()
@@ -215,19 +223,21 @@ def write_label_sheet(
 
     Args:
         report: Folder of a report on a classifier.
-        file: The csv file. In its column `decision`, a person replaces "?" by the correct label, "keep" or "drop".
+        file: The csv file. In its column `decision`, a person replaces "?" by the correct label,
+            "keep" or "drop".
         seed: Seed of the controls.
         n_controls: Number of controls. None (default) for as many as there are disputed labels.
 
     Returns:
-        The file.
+        Path of the file.
 
     Raises:
         FileNotFoundError: If there is no report.
-        ValueError: If the report is about choices, has no labels, or the model contradicts none of them.
+        ValueError: If the report is about multiple choice, has no labels, or the model contradicts
+            none of them.
 
     References:
-        Northcutt, Jiang, Chuang (2021), "Confident learning". The controls are ours.
+        Northcutt, Jiang, Chuang (2021), "Confident learning". The controls are this package's.
     """
     labeled = read_labeled_report(report)
     if not labeled.disputed.size:
@@ -247,11 +257,14 @@ def write_label_sheet(
 
 
 def _make_disputed_row(labeled: LabeledReport, row: int) -> tuple[str, ...]:
-    """Return the cells of `SHEET_COLUMNS` for a disputed label.
+    """Return the row of a disputed label in the sheet.
 
     Args:
-        labeled: The labeled items of a report.
+        labeled: The labeled items of a report, with names of labels and probabilities.
         row: Row of the item among them.
+
+    Returns:
+        Cells in the order of `SHEET_COLUMNS`: id, text, given label, suggested label, reason, "?".
     """
     names = labeled.label_names
     given_label = int(labeled.labels[row])
@@ -282,11 +295,12 @@ def read_label_sheet(
         file: The csv file; rows may be in any order or missing.
 
     Returns:
-        Id of a reviewed item -> its correct label in the model's numbering, or None for an item to drop.
+        Id of a reviewed item -> its correct label in the model's numbering, or None for an item to
+        drop.
 
     Raises:
-        ValueError: If a column is missing, an item is unknown or repeated, a given label was changed, a decision is no
-            label, or nothing is decided. The message names the line.
+        ValueError: If a column is missing, an item is unknown or repeated, a given label was
+            changed, a decision is not a label, or nothing is decided. The message names the line.
     """
     labeled = read_labeled_report(report)
     path = Path(file)
@@ -297,13 +311,13 @@ def read_label_sheet(
         line = f"line {line_number} of {path.name}"
         item_id = cells[ITEM_COLUMN]
         given_label = cells["given label"]
-        # Rows without a decision are checked, too: they show that the sheet is that of another
-        # report, which may have other items under the same ids.
+        # Rows without a decision are checked, too. A mismatch shows that the sheet was written from
+        # another report, which may have other items with the same ids.
         label = label_by_id.get(item_id)
         if label is None or labeled.label_names[label] != given_label:
             raise ValueError(
-                f"Expected an item of the report with its given label in {line}, but got {format_value(item_id)} with "
-                f"{format_value(given_label)}."
+                f"Expected an item of the report with its given label in {line}, but got "
+                f"{format_value(item_id)} with {format_value(given_label)}."
             )
         decision = cells["decision"]
         if decision not in NOT_REVIEWED:
@@ -321,13 +335,13 @@ def _parse_decision(
     """Return the label of a decision, or None for an item to drop.
 
     Args:
-        text: The decision: the name of a label, "keep" or "drop". A label may itself have such a name.
+        text: The decision: the name of a label, "keep" or "drop".
         given_label: Label before the review.
         label_names: Names of the labels, by their numbers.
-        line: The line of the sheet, for the message.
+        line: Description of the line, such as "line 2 of labels.csv", for the error message.
 
     Raises:
-        ValueError: If it is none of these.
+        ValueError: If the decision is neither a label nor "keep" or "drop".
     """
     # A class may itself be called "keep" or "drop".
     if text in label_names:
@@ -337,7 +351,8 @@ def _parse_decision(
     if text.lower() == DROP:
         return None
     raise ValueError(
-        f"Expected {', '.join(label_names)}, {KEEP} or {DROP} as the decision in {line}, but got {format_value(text)}."
+        f"Expected {', '.join(label_names)}, {KEEP} or {DROP} as the decision in {line}, but got "
+        f"{format_value(text)}."
     )
 
 
@@ -351,10 +366,12 @@ def measure_review(
 ) -> LabelReview:
     r"""Compare the accuracy of an audited model with the given and with the reviewed labels.
 
-    With \(w\) the shares of disputed and of other labels among all items, and \(\bar\delta\) the mean change of an item
-    of either kind that was reviewed (+1 if only the reviewed label is the prediction, -1 if only the given one is), the
-    change is \(\sum w \bar\delta\). Its interval joins those of the two means (`bounded_mean_interval`): the distances
-    \(w (\bar\delta - l)\) and \(w (h - \bar\delta)\) add up as squares. An item to drop changes nothing.
+    With \(w\) the shares of disputed and of undisputed labels among all items, and \(\bar\delta\)
+    the mean change of the reviewed items of either kind (+1 if only the reviewed label is the
+    prediction, -1 if only the given one is), the change of the accuracy is
+    \(\sum w \bar\delta\). Its interval combines those of the two means (`bounded_mean_interval`) by
+    the squares of the distances \(w (\bar\delta - l)\) and \(w (h - \bar\delta)\). An item to drop
+    changes nothing.
 
     Args:
         report: Folder of the report.
@@ -371,7 +388,7 @@ def measure_review(
     row_by_id = {item_id: row for row, item_id in enumerate(labeled.ids)}
     disputed_rows = set(labeled.disputed.tolist())
     # Disputed labels and controls are counted separately, because disputed ones are reviewed far
-    # more often. Both mappings are from whether a label is disputed.
+    # more often. The key of both mappings is whether a label is disputed.
     changes: dict[bool, list[float]] = {True: [], False: []}
     n_incorrect = {True: 0, False: 0}
     for item_id, reviewed_label in decisions.items():
@@ -414,7 +431,7 @@ def measure_review(
 
 
 def _estimate_change(values: Sequence[float], resampling: Resampling) -> Estimate | None:
-    """Return the mean of values from -1 to 1; None without values."""
+    """Return the mean of values from -1 to 1, with its interval; None without values."""
     if not values:
         return None
     interval = bounded_mean_interval(values, low=-1.0, high=1.0, confidence_level=resampling.level)
@@ -440,7 +457,7 @@ def _add_estimates(*terms: tuple[float, Estimate | None]) -> Estimate | None:
     for weight, estimate in terms:
         if estimate is None or estimate.value is None:
             return None
-        # An estimate without an interval must not be taken for an exact one.
+        # An estimate without an interval is not exact, so that the sum would have none either.
         if estimate.low is None or estimate.high is None:
             return None
         value += weight * estimate.value
@@ -461,15 +478,16 @@ def write_label_issues(
     decisions: Mapping[str, int | None],
     file: str | os.PathLike[str],
 ) -> Path:
-    """Write decisions as a table of known issues, with which the next audit reads the data.
+    """Write reviewed labels as a file of known issues, by which later audits correct the data.
 
     Args:
         report: Folder of the report.
-        decisions: From `read_label_sheet`.
-        file: The .yaml file, for `--known-issues`.
+        decisions: Id of an item -> its correct label, or None to drop the item; from
+            `read_label_sheet`.
+        file: The .yaml file, for the option `--known-issues`.
 
     Raises:
-        ValueError: If no decision changes a label, or the data does not have a decided label.
+        ValueError: If no decision changes a label, or the data has no label for a class.
     """
     labeled = read_labeled_report(report)
     label_by_id = dict(zip(labeled.ids, labeled.labels.tolist(), strict=True))
@@ -498,7 +516,7 @@ def write_label_issues(
             class_name = labeled.audit["model"]["label_names"][label]
             issue["to"] = _find_data_label(dataset, class_name)
             issue["why"] = "A person reviewed the label."
-        # Ids may repeat from split to split; a table without splits has no name for its only one.
+        # Ids may repeat in other splits, so that the split is named, unless the data has only one.
         if dataset["primary"] != ONLY_SPLIT:
             issue["split"] = dataset["primary"]
         issues.append(issue)
@@ -507,7 +525,7 @@ def write_label_issues(
 
 
 def _find_data_label(dataset: Mapping[str, Any], class_name: str) -> int:
-    """Return the number by which the data has a class of the model.
+    """Return the number that the data uses for a class of the model.
 
     Data and model may number and name the classes differently.
 

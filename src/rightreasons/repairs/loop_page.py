@@ -1,6 +1,6 @@
 """The page of a loop: before and after side by side, and whether the correction is accepted.
 
-`write_loop_page` is the entry point. It writes audit.json as well, which `gate` reads.
+`write_loop_page` is the entry point. It also writes audit.json, which `gate` reads.
 """
 
 from __future__ import annotations
@@ -30,57 +30,57 @@ from rightreasons.report.render import PAGE, Page
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION
 
 OWN = (AUDIT_FILE, PAGE, "figures")
-"""What a page writes into its folder."""
+"""Files and folders that a page writes into its folder."""
 
 SOURCE = "This package"
 
 TITLES: Mapping[LoopKind, str] = {
-    "recalibration": "Is its confidence corrected?",
-    "balancing": "Does it rely on cues less?",
-    "learning": "Does it pass tests that it did not see?",
+    "recalibration": "Is it calibrated now?",
+    "balancing": "Does it rely less on cues?",
+    "learning": "Does it pass tests on which it was not trained?",
     "labels": "Are the labels corrected?",
 }
 """Kind -> the question that the page answers."""
 
 # In the order of the kinds; a kind needs a part of them.
 CONDITION_NAMES = {
-    "error": "calibration error before, low end, at least",
-    "error_change": "change of the calibration error, high end, below",
+    "error": "lower bound of the calibration error before, at least",
+    "error_change": "upper bound of the change of the calibration error, below",
     "accuracy": "change of the accuracy, at least",
     "auroc": "change of the AUROC of the confidence, at least",
-    "gap": "Easy/Hard gap before, low end, above",
-    "gap_change": "fall of the gap, low end, above",
+    "gap": "lower bound of the Easy/Hard gap before, above",
+    "gap_change": "lower bound of the reduction of the gap, above",
     "hard": "change of the accuracy on Hard items, at least",
-    "failed": "distance of G from 100 % before, at least",
-    "gain": "significant change of G, functionality held out, above",
+    "failed": "distance of G from 100% before, at least",
+    "gain": "significant change of G with held-out functionalities, above",
     "worse": "functionalities that became significantly worse, at most",
-    "incorrect": "incorrect labels before, low end, at least",
-    "remaining": "incorrect labels that remain, at most",
-    "remaining_high": "high end of its interval, at most",
+    "incorrect": "lower bound of the incorrect labels before, at least",
+    "remaining": "remaining incorrect labels, at most",
+    "remaining_high": "upper bound of this share, at most",
 }
 """Condition -> its name on the page."""
 
 
-def list_changes(m: Loop) -> Iterator[tuple[Cell, ...]]:
+def list_changes(loop: Loop) -> Iterator[tuple[Cell, ...]]:
     """Yield the figures before and after."""
     # The first is what the page is about; the others show what it costs.
-    for change in m.changes:
+    for change in loop.changes:
         yield change.name, change.original, change.corrected, change.p_value
 
 
-def describe_failed(m: Loop) -> str:
+def describe_failed(loop: Loop) -> str:
     """Return the first condition that is not met."""
-    return describe_failed_condition(m.criteria, CONDITION_NAMES)
+    return describe_failed_condition(loop.criteria, CONDITION_NAMES)
 
 
-def contrast_shares(m: Loop) -> tuple[Estimate | None, Estimate | None]:
+def contrast_shares(loop: Loop) -> tuple[Estimate | None, Estimate | None]:
     """Return the main figure before and after the correction, for the bars of the first screen.
 
-    A figure is None if its interval begins below 0, as that of a gap may: a bar begins at 0.
+    A figure is None if its interval begins below 0, which a bar cannot show.
     """
     shares: list[Estimate | None] = []
-    for estimate in (m.main.original, m.main.corrected):
-        # An estimate without an interval is a point of the scale.
+    for estimate in (loop.main.original, loop.main.corrected):
+        # Without an interval, the value itself is the lowest point.
         low = estimate.low
         if low is None:
             low = estimate.value
@@ -92,10 +92,12 @@ def contrast_shares(m: Loop) -> tuple[Estimate | None, Estimate | None]:
 
 
 def make_question(kind: LoopKind) -> Question:
-    """Return the question that the page of a kind of loop answers.
+    """Declare the page of a kind of correction: its figures, rules of the verdict, and parts.
 
-    All kinds have the same figures, rules and parts. They differ in their title and in the sentences
-    of the template.
+    All kinds share them, and differ only in their title and in the sentences of the template.
+
+    Args:
+        kind: "recalibration", "balancing", "learning" or "labels".
     """
     return Question(
         name=kind,
@@ -133,7 +135,7 @@ def make_question(kind: LoopKind) -> Question:
 
 
 def check_page_folder(out: str | os.PathLike[str]) -> Path:
-    """Return the folder of a page, or refuse one that holds other files."""
+    """Return the folder of a page, after a check that it has no other files."""
     return check_folder(out, own=OWN)
 
 
@@ -144,27 +146,28 @@ def write_loop_page(
     settings: Mapping[str, Any] = {},
     level: float = 0.95,
 ) -> Path:
-    """Write index.html and audit.json of a loop into a folder, and return the page.
+    """Write index.html and audit.json of a correction into a folder, and return the page.
 
     Args:
-        loop: The correction with its proof.
-        out: The folder: new, empty, or with an earlier page of a loop.
-        settings: Plain values that audit.json names as the settings, such as the files.
+        loop: The correction, with its figures before and after and the conditions of acceptance.
+        out: The folder: new, empty, or with an earlier page of a correction.
+        settings: Plain values that audit.json stores as the settings, such as the names of files.
         level: Confidence level of the intervals.
     """
+    # A folder with other files is refused before anything is written.
     folder = check_page_folder(out)
     question = make_question(loop.kind)
     answer = question.answer(loop, level, split=loop.data, report=str(out))
     outcome = Outcome(question.name, question.title, "answered", "", answer)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    say = question.prose.of(m=loop, created=created, version=rightreasons.__version__)
-    # The finding continues the name of what was corrected.
+    rendered = question.prose.of(m=loop, created=created, version=rightreasons.__version__)
     page = Page(
         title=question.title,
         heading=question.title,
-        facts=say.pairs("facts"),
+        facts=rendered.pairs("facts"),
         outcomes=[outcome],
-        made=say.pairs("made"),
+        made=rendered.pairs("made"),
+        # The sentence of the finding begins with this name.
         subject=loop.subject,
         is_correction=True,
     )
@@ -174,17 +177,17 @@ def write_loop_page(
 def make_record(
     loop: Loop, outcome: Outcome, settings: Mapping[str, Any], created: str
 ) -> dict[str, Any]:
-    """Return the content of audit.json for a loop, with the loop as its only question.
+    """Return the content of audit.json for a correction, which is its only question.
 
-    Fields of models and data that a loop does not know are None or empty.
+    Fields about the model and the data that are unknown are None or empty.
 
     Args:
-        loop: The correction with its proof.
+        loop: The correction, with its figures before and after and the conditions of acceptance.
         outcome: The answer to its question.
         settings: Plain values, such as the files.
         created: Time of the page.
     """
-    # Equal loops have equal subjects, whenever they were made.
+    # Equal corrections have equal digests, whenever they were made.
     subject = digest_value([loop.to_dict(), dict(settings)])
     split = {
         "name": loop.data,
@@ -197,7 +200,7 @@ def make_record(
         "predictions": None,
         "left_out": [],
     }
-    # A loop may be about files of predictions, whose model is only known by its name.
+    # The predictions may come from a file, whose model is only known by its name.
     return {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": rightreasons.__version__,

@@ -1,9 +1,9 @@
 """The loops of calibration, cues, behavior and labels: what a correction changes, and whether it is accepted.
 
 Each has a correction that is made elsewhere: a fitted recalibrator, mirrored items, training on a suite, reviewed
-labels. A `judge_…` function brings what was measured before and after it into one form, a `Loop`, with the conditions
-under which the correction is accepted. The first condition is that there is something to correct; none looks at the
-measure that made the correction. `loop_page.write_loop_page` writes the page.
+labels. Functions such as `judge_recalibration` convert the figures before and after it to a `Loop`, with the
+conditions under which the correction is accepted. The first condition is that there is something to correct. No
+condition uses the measure that the correction optimizes. `loop_page.write_loop_page` writes the page.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ from rightreasons.repairs.label_sheets import LabelReview
 from rightreasons.report.learning_page import HELD_OUT, SETTING_NAMES, LearningOutcome
 
 MIN_ERROR = 0.01
-"""A calibration error, or a share of incorrect labels, that is worth a correction (low end of the interval)."""
+"""Calibration error, or share of incorrect labels, from which a correction is worthwhile.
+
+The low end of its interval must reach it."""
 
 MIN_FAILED = 0.05
 """How far G must be from 1 before training on the tests."""
 
 MAX_AUROC_LOSS = 0.02
-"""How much worse the confidence may tell correct from incorrect predictions after a recalibration."""
+"""How much the AUROC of the confidence may fall by a recalibration."""
 
 MAX_INCORRECT = 0.05
 """Share of incorrect labels that may remain."""
@@ -74,15 +76,15 @@ class Loop(Result):
     """A correction with its proof.
 
     Attributes:
-        kind: What was corrected.
-        subject: Name that the finding begins with.
-        data: Name of the data that judges.
+        kind: Kind of the correction.
+        subject: Name of the model or the data, with which the finding begins.
+        data: Name of the data on which the correction is judged.
         task: "classification" or "multiple_choice".
-        correction: What was done, in words.
-        n_items: Number of items that judge.
-        changes: Figures before and after; the first is the one that the page is about.
-        criteria: Conditions of acceptance; the first is that there is something to correct.
-        warning: What a reader should know first; "" for nothing.
+        correction: Description of the correction, such as "beta, fitted on 500 other items".
+        n_items: Number of items on which the correction is judged.
+        changes: Figures before and after; the first one is the subject of the page.
+        criteria: Conditions of acceptance; the first one is that there is something to correct.
+        warning: Warning at the top of the page; "" if there is none.
     """
 
     kind: LoopKind
@@ -98,20 +100,27 @@ class Loop(Result):
     @property
     def accepted(self) -> bool | None:
         """Whether the correction is accepted; None if there is nothing to correct."""
-        # A correction of what was never shown is neither a success nor a failure.
+        # Without a problem to correct, the correction is neither a success nor a failure.
         if not self.criteria[0].is_met:
             return None
         return all(criterion.is_met for criterion in self.criteria)
 
     @property
     def main(self) -> Change:
-        """The figure that the page is about."""
+        """The figure that is the subject of the page."""
         return self.changes[0]
 
 
-def check_number(n_items: int, option: str) -> None:
-    """Refuse to judge a correction by too few items."""
-    # The same number as for a repair: fewer items pass or fail by chance.
+def check_enough_items(n_items: int, option: str) -> None:
+    """Check that there are enough items to judge a correction.
+
+    Args:
+        n_items: Number of items.
+        option: Option that the error names.
+
+    Raises:
+        OptionError: If there are fewer than `MIN_ITEMS`, which might pass or fail by chance.
+    """
     if n_items < MIN_ITEMS:
         raise OptionError(
             f"Expected at least {MIN_ITEMS} items to judge a correction by, but got {n_items}.",
@@ -127,7 +136,7 @@ RECALIBRATED_FIGURES = {
     "auroc": "AUROC of the confidence",
     "brier": "Brier score",
 }
-"""Key of a figure -> its name. The log loss, which most fits minimize, is none of them."""
+"""Key of a figure -> its name. The log loss is not included, because most fits minimize it."""
 
 
 def judge_recalibration(  # noqa: PLR0913 - what was fitted, the items that judge, and their names
@@ -143,18 +152,19 @@ def judge_recalibration(  # noqa: PLR0913 - what was fitted, the items that judg
 ) -> Loop:
     """Judge a recalibration on items that it was not fitted on.
 
-    The fit minimizes the log loss, or squared errors of the classes (isotonic regression). The judges are the
-    calibration error of the top label, how well the confidence ranks correct before incorrect predictions (AUROC), and
-    the accuracy.
+    The fit minimizes the log loss, or the squared errors of the classes (isotonic regression). The
+    recalibration is judged by other figures: the calibration error of the top label, the AUROC of
+    the confidence (whether it ranks correct before incorrect predictions), and the accuracy.
 
     Args:
-        report: From `recalibration_report`.
-        predictions: (N, K) or (N,) scores of the items that judge, as given to `recalibration_report`.
+        report: Result of `recalibration_report`.
+        predictions: (N, K) or (N,) scores of items that were not fitted on, in the format of
+            `recalibration_report`.
         references: (N,) labels of these items.
         scores: "logits", "log_probabilities" or "probabilities".
         subject: Name of the model.
         data: Name of the items.
-        warning: Why the model should be repaired first; "" for nothing.
+        warning: Reason why the model should be repaired first; "" (default) for none.
         resampling: Level, resamples and seed of the intervals.
 
     Returns:
@@ -166,7 +176,7 @@ def judge_recalibration(  # noqa: PLR0913 - what was fitted, the items that judg
     items, corrected_items = judge_before_and_after(
         report.recalibrator, predictions, references, scores=scores
     )
-    check_number(len(items), "file")
+    check_enough_items(len(items), "file")
     original = measure_figures(items, RECALIBRATED_FIGURES, resampling=resampling)
     corrected = measure_figures(corrected_items, RECALIBRATED_FIGURES, resampling=resampling)
     changes = []
@@ -198,10 +208,10 @@ def _get_p_value(tests: Mapping[str, PairedTest], key: str) -> float | None:
 def _list_recalibration_criteria(
     report: RecalibrationReport, original: Mapping[str, Estimate], corrected: Mapping[str, Estimate]
 ) -> tuple[Criterion, ...]:
-    """Return the conditions under which a recalibration is accepted.
+    """Return the conditions under which a recalibration is accepted, and whether each is met.
 
-    The calibration error must have been worth a correction, and must fall significantly. Accuracy
-    and AUROC may fall a little: a constant confidence would be calibrated, and useless.
+    The calibration error must have been large enough to correct, and must fall significantly.
+    Accuracy and AUROC must not fall by much, because even a constant confidence may be calibrated.
 
     Args:
         report: The recalibration, with paired tests of its changes.
@@ -239,14 +249,14 @@ def judge_balancing(
     data: str,
     resampling: Resampling = Resampling(),
 ) -> Loop:
-    """Judge training on balanced items by the Easy/Hard gap on test items that have no mirror.
+    """Judge training on balanced items by the Easy/Hard gap on test items that are not balanced.
 
-    The cues of balanced items are useless by construction, so that they cannot judge.
+    Balanced test items could not judge it, because their cues are useless by construction.
 
     Args:
-        comparison: From `compare_gaps`.
-        original_runs: (N,) or (N, R1) predictions of the runs that were trained on the original items.
-        balanced_runs: (N,) or (N, R2) predictions of the runs that were trained on the balanced items.
+        comparison: Result of `compare_gaps`.
+        original_runs: (N,) or (N, R1) predictions of runs that were trained on the original items.
+        balanced_runs: (N,) or (N, R2) predictions of runs that were trained on the balanced items.
         references: (N,) correct choices.
         easy: (N,) whether each item is Easy.
         data: Name of the test items.
@@ -259,10 +269,10 @@ def judge_balancing(
         OptionError: If there are fewer than 100 items.
     """
     n_items = comparison.n_easy + comparison.n_hard
-    check_number(n_items, "dataset")
+    check_enough_items(n_items, "dataset")
     original = easy_hard_gap(original_runs, references, easy, resampling=resampling)
     corrected = easy_hard_gap(balanced_runs, references, easy, resampling=resampling)
-    # With several runs per training set the test covers the seeds as well.
+    # With several runs per training set, the test includes the variation between seeds.
     p_value = comparison.p_value
     if p_value is None:
         p_value = comparison.item_p_value
@@ -286,7 +296,7 @@ def judge_balancing(
         criteria=(
             require_above("gap", original.interval.low, 0.0),
             require_above("gap_change", comparison.interval.low, 0.0),
-            # What the cues lent is lost on Easy items; on the others nothing may be.
+            # Accuracy on Easy items came from the cues and may fall; that on Hard items may not.
             require_at_least("hard", hard_gain, -MAX_ACCURACY_LOSS),
         ),
     )
@@ -305,10 +315,11 @@ def _get_accuracy(figures: EasyHardGap, kind: str) -> Estimate:
 
 
 def judge_learning(outcome: LearningOutcome) -> Loop:
-    """Judge training on behavioral tests by functionalities that it did not see, and by independent data.
+    """Judge training on behavioral tests by held-out functionalities and by independent data.
 
     Args:
-        outcome: The scores of a plan.
+        outcome: Scores of the runs of a plan: without training, and trained with functionalities
+            held out.
 
     Returns:
         The figures before and after, each condition with whether it holds, and the decision.
@@ -324,7 +335,7 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
             "functionality that was trained on cannot judge the repair."
         )
     changes = []
-    # The setting that decides comes first; the sort keeps the order of the others.
+    # The change with functionalities held out, which decides, comes first. The sort is stable.
     settings = sorted(outcome.list_changes(), key=lambda change: change[0] != HELD_OUT)
     for setting, old_score, new_score in settings:
         name = f"G, {SETTING_NAMES[setting]}"
@@ -346,7 +357,7 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
     held_out_gain = outcome.change
     if not outcome.is_significant:
         held_out_gain = min(outcome.change, 0.0)
-    # A functionality that became worse shows that the training harmed what the model could do.
+    # Functionalities that became significantly worse show that the training did harm.
     n_functionalities = len(outcome.scores.functionalities)
     worse_share = len(best.negative_transfer) / n_functionalities
     return Loop(
@@ -370,12 +381,13 @@ def judge_learning(outcome: LearningOutcome) -> Loop:
 
 
 def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
-    """Judge reviewed labels by the controls, which were chosen at random.
+    """Judge reviewed labels by the share of incorrect labels that remain.
 
-    The disputed labels made the correction: that the incorrect ones among them are gone says nothing about the others.
+    The share is estimated from random controls, because the disputed labels that were corrected say
+    nothing about the undisputed ones.
 
     Args:
-        review: From `measure_review`.
+        review: Result of `measure_review`.
         data: Name of the data.
         model: Name of the model that disputed labels.
 
@@ -383,9 +395,10 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
         The figures before and after, each condition with whether it holds, and the decision.
 
     Raises:
-        OptionError: If there are fewer than 100 items, or disputed labels or controls were not reviewed.
+        OptionError: If there are fewer than 100 items, or no disputed label or no control was
+            reviewed.
     """
-    check_number(review.n_items, "report")
+    check_enough_items(review.n_items, "report")
     incorrect = review.incorrect
     remaining = review.remaining
     if incorrect is None or remaining is None:
@@ -396,11 +409,12 @@ def judge_labels(review: LabelReview, *, data: str, model: str) -> Loop:
             option="sheet",
         )
     changes = [Change("incorrect labels", incorrect, remaining)]
+    # The interval of the change belongs to the difference, so that the new accuracy has none.
     if review.accuracy_change is not None:
         old_accuracy = review.accuracy.value or 0.0
         new_accuracy = old_accuracy + (review.accuracy_change.value or 0.0)
         changes.append(Change(f"accuracy of {model}", review.accuracy, Estimate(new_accuracy)))
-    # The interval is judged as well: by the estimate alone, a few controls could pass by luck.
+    # The end of the interval is a condition, too, because a few controls may pass by chance.
     remaining_high = remaining.high
     if remaining_high is None:
         remaining_high = remaining.value

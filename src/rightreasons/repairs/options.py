@@ -15,7 +15,7 @@ METHODS = ("swap", "in_place", "remove", "insert", "normalize", "weights")
 
 
 class RepairOptions(Options):
-    """How training texts are edited and a repair is verified."""
+    """Edits of the training texts, and verification of the repair."""
 
     method: str | None = option(
         None,

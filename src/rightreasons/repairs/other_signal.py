@@ -1,4 +1,4 @@
-"""Check that texts say something about the label besides words that are no reasons."""
+"""Check that texts predict the label even without the words that are no reasons."""
 
 from __future__ import annotations
 
@@ -27,24 +27,27 @@ MAX_WORDS = 4
 
 
 def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
-    """Refuse to edit texts that say nothing about the label without the words.
+    """Check that training texts predict the label even without the spurious words.
 
-    A naive Bayes classifier learns from three quarters of the texts without the words. If it is no better on the other
-    quarter than the most frequent label, then whatever is trained on the edited texts would guess.
+    A naive Bayes classifier learns from three quarters of the texts, without the words. If it is no
+    better on the other quarter than always predicting the most frequent label, a model that is
+    trained on the edited texts could only guess.
 
     Args:
-        training: Training texts.
-        words: Words that are no reasons.
+        training: Labeled training texts.
+        words: Spurious words: they predict a label, but are no reasons for it.
 
     Raises:
-        ValueError: If it is no better, by a one-sided binomial test at .01.
+        ValueError: If the classifier is not significantly better, by a one-sided binomial test at
+            the level .01.
     """
     items = list(map(words.remove, training.items))
     labels = training.labels
-    # At random, as the texts of a file may be sorted by label.
+    # The parts are random, because the texts of a file may be sorted by label.
     order = np.random.default_rng(0).permutation(len(items))
     n_learning = round(TRAINING_SHARE * len(order))
-    learning, testing = order[:n_learning], order[n_learning:]
+    learning = order[:n_learning]
+    testing = order[n_learning:]
     classifier = NaiveBayes(
         training.segmenter,
         select_rows(items, learning),
@@ -55,7 +58,8 @@ def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
     n_hits = int((predicted == labels[testing]).sum())
     n_tested = len(testing)
 
-    # P(X >= hits) of a binomial count whose chance is the share of the most frequent label.
+    # One-sided binomial test against the accuracy of always predicting the most frequent label:
+    # `bdtrc(k - 1, n, p)` is P(X >= k).
     baseline = float(np.bincount(labels[testing]).max() / n_tested)
     p_value = 1.0
     if n_hits:
@@ -73,7 +77,7 @@ def check_other_signal(training: TrainingSet, words: SpuriousWords) -> None:
 class NaiveBayes:
     """A naive Bayes classifier over the presence of words and of pairs of adjacent words.
 
-    Pairs matter where words alone say nothing: "good" is in as many bad reviews, as "not good".
+    Pairs add information: "good" may be as frequent in bad reviews, in the pair "not good".
 
     Args:
         segmenter: Splits texts into words.
@@ -89,6 +93,14 @@ class NaiveBayes:
         labels: NDArray[np.int64],
         n_classes: int,
     ) -> None:
+        """Count the texts of each label that have each feature, and store smoothed log-probabilities.
+
+        Args:
+            segmenter: Splits texts into words.
+            items: N texts.
+            labels: (N,) labels of the texts.
+            n_classes: Number of labels.
+        """
         self.segmenter = segmenter
         counts: dict[str, NDArray[np.float64]] = {}
         for item, label in zip(items, labels.tolist(), strict=True):
@@ -99,9 +111,9 @@ class NaiveBayes:
         self.log_priors = np.log((n_texts + 1) / (n_texts.sum() + n_classes))
         self.log_chances = {}
         for feature, n_hits in counts.items():
-            # A feature of a single text says nothing about others.
+            # A feature of a single text does not help to classify others.
             if n_hits.sum() > 1:
-                # One text is added to both outcomes, so that none rules out a label.
+                # Laplace smoothing: a feature that a label lacks does not rule it out.
                 self.log_chances[feature] = np.log((n_hits + 1) / (n_texts + 2))
 
     def _list_features(self, item: Text) -> list[str]:
@@ -116,7 +128,7 @@ class NaiveBayes:
         for row, item in enumerate(items):
             likelihoods = self.log_priors.copy()
             for feature in self._list_features(item):
-                # A feature that no learned text has says nothing.
+                # Features that were not learned are ignored.
                 if feature in self.log_chances:
                     likelihoods += self.log_chances[feature]
             labels[row] = int(likelihoods.argmax())
@@ -124,7 +136,7 @@ class NaiveBayes:
 
 
 def enumerate_words(words: SpuriousWords) -> str:
-    """Return the first words in quotation marks, and the number of the others."""
+    """Return the first `MAX_WORDS` words in quotation marks, and the number of further ones."""
     names = list(map(format_value, words.labels))
     listed_names = ", ".join(names[:MAX_WORDS])
     n_hidden = len(names) - MAX_WORDS

@@ -1,7 +1,7 @@
-"""The table that training texts were read from, with its owner's columns, as a repair returns it.
+"""The table from which training texts were read, with all of its columns, so that a repair can return it.
 
-A script that trains on the original reads the repaired table unchanged: every column keeps its name, its values and its
-place. `OwnTable.edit` is the entry point.
+A script that trains on the original table can read the repaired one without changes: every column keeps its name, its
+values and its position. `OwnTable.edit` is the entry point.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 SOURCE_COLUMN = "source_id"
 EDIT_COLUMN = "edit"
-"""Columns that a repaired table has besides: the id of the text that each was made of, and what was done."""
+"""Columns that a repair adds to a table: the id of the original text, and the name of the edit."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OwnTable:
-    """Training texts under the names that their owner gave the columns.
+    """A user's table of training texts, with its original column names.
 
     Attributes:
         columns: Column name -> N values, in the order of the file.
-        names: Common column (text, text_pair, label, id) -> column. Without a second text, or a column of ids, there is
-            no such entry.
+        names: "text", "text_pair", "label" or "id" -> name of this column in the table. Columns
+            that the table lacks have no entry.
     """
 
     columns: dict[str, list[Any]]
@@ -53,24 +53,25 @@ class OwnTable:
         """Return the table with edited texts, and with the columns `source_id` and `edit`.
 
         Args:
-            texts: M texts, or M first texts and M second ones.
+            texts: One list of M texts, or two lists for pairs.
             ids: N ids of the rows of this table.
-            sources: (M,) row that each text was made of.
-            edits: M names of what was done to each.
+            sources: (M,) row of the original of each edited text.
+            edits: M names of edits, such as "swapped".
 
         Returns:
-            A table of M rows. Everything but the texts is copied from their sources; the ids are unique.
+            A table of M rows. All columns other than the texts are copied from the originals, with
+            numbers added to repeated ids.
         """
         columns = {}
         for name, values in self.columns.items():
             columns[name] = select_rows(values, sources)
         for name, edited_texts in zip(self.text_columns, texts, strict=True):
             columns[name] = edited_texts
-        # A table that is repaired a second time keeps the ids of the texts before the first repair.
+        # If the table was repaired before, its column names the originals of the first repair.
         if SOURCE_COLUMN not in columns:
             columns[SOURCE_COLUMN] = select_rows(ids, sources)
         columns[EDIT_COLUMN] = list(edits)
-        # Copies of one text must not have the same id.
+        # Several edited texts may be made from one text, but their ids must differ.
         id_column = self.names.get("id")
         if id_column is not None:
             columns[id_column] = _number_repeats(columns[id_column])
@@ -78,13 +79,13 @@ class OwnTable:
 
 
 def open_own_table(train: Any, ids: Sequence[str], *, n_texts: int = 1, **source: Any) -> OwnTable:
-    """Open training texts with all their columns, under the names that their owner gave them.
+    """Open a table of training texts with all of its columns, under their original names.
 
     Args:
-        train: A file, a folder, a data set of the hub, or a table in memory, as
-            `open_training_split` takes it.
-        ids: N ids of the texts that are to be edited; others are left out.
-        n_texts: Texts of an item, 2 for pairs.
+        train: A file, a folder, a data set of the hub, or a table in memory; see
+            `open_training_split`.
+        ids: N ids of the texts to edit. Other rows are left out.
+        n_texts: Number of texts of an item: 1, or 2 for pairs.
         **source: Further options of `load_data`, such as `text_column`.
     """
     # Imported late, so that the help of a command does not wait for it.
@@ -99,8 +100,8 @@ def open_own_table(train: Any, ids: Sequence[str], *, n_texts: int = 1, **source
     columns = _select_columns(opened.table, label_column, rows)
     names = dict(opened.names)
     for common_name in TEXT_COLUMNS[:n_texts]:
-        # A text that was joined from several columns gets a column of its own, so that none of
-        # these is overwritten.
+        # A text that was joined from several columns gets a new column, so that no column is
+        # overwritten.
         if common_name not in names:
             names[common_name] = _find_free_name(common_name, columns)
             columns[names[common_name]] = [""] * len(rows)
@@ -110,12 +111,12 @@ def open_own_table(train: Any, ids: Sequence[str], *, n_texts: int = 1, **source
 def _select_columns(
     table: datasets.Dataset, label: str, rows: NDArray[np.int64]
 ) -> dict[str, list[Any]]:
-    """Return the values of some rows, by column.
+    """Return column name -> values of some rows of a table.
 
     Args:
         table: The table.
-        label: Name of the column of labels; "" for none. If it is a ClassLabel, its values are the
-            names of the classes, because a csv file cannot store them.
+        label: Name of the column of labels; "" if there is none. The numbers of a ClassLabel become
+            the names of the classes, which a csv file would lose.
         rows: (M,) rows.
     """
     columns = {}
@@ -133,16 +134,16 @@ def select_rows(values: Sequence[Any], rows: NDArray[np.int64]) -> list[Any]:
 
 
 def _find_free_name(name: str, columns: Mapping[str, Any]) -> str:
-    """Return a name for a new column that no column has."""
+    """Return a name for a new column that is not in use: the name itself, or "repaired_" before it."""
     while name in columns:
         name = f"repaired_{name}"
     return name
 
 
 def _number_repeats(ids: Sequence[Any]) -> list[Any]:
-    """Return unique ids: of equal ones, all but the first get a number.
+    """Return unique ids, by appending a number to each repeat of an id.
 
-    Without repeats, the ids keep their type. Otherwise, they are texts.
+    Without repeats, the ids keep their type. Otherwise, they become strings.
 
     Example:
         >>> _number_repeats(["a", "b", "a"]), _number_repeats([7, 8])
@@ -150,12 +151,19 @@ def _number_repeats(ids: Sequence[Any]) -> list[Any]:
     """
     if len(set(ids)) == len(ids):
         return list(ids)
-    counts: dict[str, int] = {}
+    names = list(map(str, ids))
+    # The table of an earlier repair has ids such as "a-2" already, whose numbers are skipped.
+    used_names = set(names)
+    earlier_names: set[str] = set()
     numbered: list[Any] = []
-    for item_id in map(str, ids):
-        counts[item_id] = counts.get(item_id, 0) + 1
-        if counts[item_id] == 1:
-            numbered.append(item_id)
-        else:
-            numbered.append(f"{item_id}-{counts[item_id]}")
+    for name in names:
+        unique_name = name
+        if name in earlier_names:
+            number = 2
+            while f"{name}-{number}" in used_names:
+                number += 1
+            unique_name = f"{name}-{number}"
+            used_names.add(unique_name)
+        earlier_names.add(name)
+        numbered.append(unique_name)
     return numbered

@@ -43,55 +43,55 @@ N_WORDS = 6
 
 
 CRITERION_NAMES = {
-    "decided": "share that the words decide, at most",
-    "decided_high": "high end of its interval, at most",
-    "gap": "accuracy swapped and without words, apart by at most",
+    "decided": "share of predictions that the words decide, at most",
+    "decided_high": "upper bound of this share, at most",
+    "gap": "difference between the accuracies with swapped and without words, at most",
     "removed": "accuracy without the words, at least",
-    "unchanged": "accuracy as they are, at least",
+    "unchanged": "accuracy on unchanged items, at least",
 }
 """Condition -> its name on the page."""
 
 
-def verified(m: RepairResult) -> Verification:
+def verified(result: RepairResult) -> Verification:
     """Return the verification of a repair, for the type checker: only a verified repair has a page."""
-    return cast("Verification", m.verification)
+    return cast("Verification", result.verification)
 
 
-def name_words(m: RepairResult) -> str:
-    """Return the words in quotation marks, the first of many."""
-    words = list(m.words.labels)
+def name_words(result: RepairResult) -> str:
+    """Return the repaired words in quotation marks; of many words, the first `N_WORDS`."""
+    words = list(result.words.labels)
     if len(words) <= N_WORDS:
         return quote_words(words)
-    # Dozens of words would hide the sentence that names them.
+    # A sentence with dozens of words could not be read.
     first_words = ", ".join(f"“{word}”" for word in words[:N_WORDS])
     return f"{first_words} and {len(words) - N_WORDS} more words"
 
 
-def lend(m: RepairResult) -> float:
-    """Return by how much the words raised the accuracy of the first model on texts like the audited ones.
+def get_accuracy_gain(result: RepairResult) -> float:
+    """Return by how much the words raised the accuracy of the first model on the audited items.
 
     It is negative if the words mislead more often than they help.
     """
-    reading = verified(m).before
+    reading = verified(result).before
     return (reading.unchanged.value or 0.0) - (reading.removed.value or 0.0)
 
 
-def cost(m: RepairResult) -> float:
-    """Return by how much the repair lowers the accuracy on texts like the audited ones.
+def get_accuracy_cost(result: RepairResult) -> float:
+    """Return by how much the repair lowers the accuracy on the audited items.
 
-    It is negative if the repaired model is better, as after a shortcut that mostly misled.
+    It is negative if the repaired model is better, such as after a shortcut that mostly misled.
     """
-    old_accuracy = verified(m).before.unchanged.value or 0.0
-    new_accuracy = verified(m).after.unchanged.value or 0.0
+    old_accuracy = verified(result).before.unchanged.value or 0.0
+    new_accuracy = verified(result).after.unchanged.value or 0.0
     return old_accuracy - new_accuracy
 
 
-def list_accuracies(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+def list_accuracies(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each version of the items: its name, the accuracies before and after, a p-value.
 
     Without the first model, the report has its accuracy on the unchanged items only.
     """
-    verification = verified(m)
+    verification = verified(result)
     for version in VERSIONS:
         old_accuracy = getattr(verification.before, version)
         new_accuracy = getattr(verification.after, version)
@@ -99,7 +99,7 @@ def list_accuracies(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
         if version in verification.tests:
             p_value = verification.tests[version].p_value
         elif version == "removed":
-            # The accuracy that takes the place of a missing one is of other items.
+            # Without the first model, this accuracy was estimated on other items.
             old_accuracy = Estimate(None)
         name = "unchanged"
         if version != "unchanged":
@@ -107,15 +107,16 @@ def list_accuracies(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
         yield name, old_accuracy, new_accuracy, p_value
 
 
-def list_shares(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield two figures before and after: the share that the words decide, and the calibration error.
+def list_shares(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield two rows of name, figure before and figure after the repair.
 
-    The association of the words in the training texts is not among them: the edit removes it, which
-    shows nothing about the model.
+    They are the share of predictions that the words decide, and the calibration error. The
+    association of the words in the training texts is not shown, because the edit removes it
+    whatever the model learns.
     """
-    old_reading, new_reading = verified(m).readings
+    old_reading, new_reading = verified(result).readings
     yield "predictions that the words decide", old_reading.decided, new_reading.decided
-    # The error is None, and shown as a dash, if the first model is not at hand.
+    # The error is None, and shown as a dash, if the first model cannot be queried again.
     yield (
         "calibration error without the words",
         Estimate(old_reading.calibration_error),
@@ -123,45 +124,45 @@ def list_shares(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
     )
 
 
-def list_remaining(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
-    """Yield what else decides in the retrained model."""
-    # Lists of forty words are told by their first ones, which contribute most.
-    for row in m.remaining:
+def list_remaining(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
+    """Yield test, words and effect of each other feature that decides in the retrained model."""
+    # Of a long list, only the first words are shown, which contribute most.
+    for row in result.remaining:
         words = ", ".join(row.words[:N_WORDS])
         yield row.test, words or row.name, row.estimate
 
 
-def list_edited_texts(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+def list_edited_texts(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield the first edited training texts: name of the edit, label, text before and after."""
-    edited = m.edited
-    # The labels are those of the edited texts, which are those of their sources.
-    labels = m.training.name_labels()
+    edited = result.edited
+    # An edited text has the label of the text that it was made from.
+    labels = result.training.name_labels()
     is_edited = np.array(edited.edits) != UNCHANGED
     for row in np.flatnonzero(is_edited)[:N_TEXTS].tolist():
         source_row = int(edited.sources[row])
-        original_text = " / ".join(m.originals[source_row])
+        original_text = " / ".join(result.originals[source_row])
         edited_text = " / ".join(edited.items[row])
         yield edited.edits[row], labels[row], original_text, edited_text
 
 
-def list_swaps(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
+def list_swaps(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield audited items with the words swapped, and how the predictions of both models change.
 
-    They are items whose prediction by the first model changes with the swap. If this model is not at
-    hand, they are any items with the words, and its prediction after the swap is "?".
+    They are items whose prediction by the first model changes with the swap. If this model cannot be
+    queried again, they are any items with the words, and its prediction after the swap is "?".
 
     Yields:
         The item, the swapped item, the label, and a change such as "negative → positive" for the
         first and for the repaired model.
     """
-    verification = verified(m)
-    names = m.findings.label_names
+    verification = verified(result)
+    names = result.findings.label_names
     # Items whose prediction the words decided show best what the repair changed.
     if verification.has_first_model:
         original, swapped = verification.predictions[0]
         indices = np.flatnonzero(original != swapped)
     else:
-        indices = verification.list_swapped(m.findings.items)
+        indices = verification.list_swapped(result.findings.items)
     for index in indices[:N_TEXTS].tolist():
         row = int(verification.rows[index])
         changes = []
@@ -169,40 +170,40 @@ def list_swaps(m: RepairResult) -> Iterator[tuple[Cell, ...]]:
         for label, swapped_label in verification.predictions[:, :, index].tolist():
             swapped_name = "?" if swapped_label < 0 else names[swapped_label]
             changes.append(f"{names[label]} → {swapped_name}")
-        item = " / ".join(m.findings.items[row])
+        item = " / ".join(result.findings.items[row])
         swapped_item = " / ".join(verification.swapped[index])
-        yield item, swapped_item, names[m.findings.labels[row]], *changes
+        yield item, swapped_item, names[result.findings.labels[row]], *changes
 
 
-def show_pair(m: RepairResult) -> tuple[Example, ...]:
-    """Return an item with the words swapped, as the first and as the repaired model read it.
+def show_pair(result: RepairResult) -> tuple[Example, ...]:
+    """Return an example of a swapped item, with the prediction before and after the repair.
 
-    It is the first item that only the repaired model classifies correctly. () if there is none, as
-    after a failed repair, or if the first model is not at hand.
+    It is the first item that only the repaired model classifies correctly when the words are
+    swapped. Empty if there is no such item, or if the first model cannot be queried.
     """
-    verification = verified(m)
+    verification = verified(result)
     if not verification.has_first_model:
         return ()
-    labels = m.findings.labels[verification.rows]
+    # (N,) labels, and predictions of both models for the swapped items.
+    labels = result.findings.labels[verification.rows]
     old_predictions, new_predictions = verification.predictions[:, 1, :]
     is_corrected = (old_predictions != labels) & (new_predictions == labels)
-    # A repair that failed may correct no item.
     if not is_corrected.any():
         return ()
-    # The verified items are a part of the audited ones, whose rows differ.
+    # The verified items are some of the audited ones, so that their rows differ.
     index = int(np.flatnonzero(is_corrected)[0])
     row = int(verification.rows[index])
-    names = m.findings.label_names
+    names = result.findings.label_names
     text, *second_texts = verification.swapped[index]
     example = Example(
-        id=str(m.findings.ids[row]),
+        id=str(result.findings.ids[row]),
         text=text,
         text_pair=" ".join(second_texts),
         label=names[labels[index]],
         prediction=names[int(old_predictions[index])],
         confidence=None,
         note="With the words swapped, before the repair.",
-        marks=_mark_swapped_words(text, m.findings.items[row][0]),
+        marks=_mark_swapped_words(text, result.findings.items[row][0]),
     )
     repaired_example = dataclasses.replace(
         example,
@@ -222,9 +223,9 @@ def _mark_swapped_words(text: str, original: str) -> tuple[Mark, ...]:
     return tuple(marks)
 
 
-def contrast_shares(m: RepairResult) -> tuple[Estimate, Estimate]:
+def contrast_shares(result: RepairResult) -> tuple[Estimate, Estimate]:
     """Return what the words decide before and after."""
-    return verified(m).before.decided, verified(m).after.decided
+    return verified(result).before.decided, verified(result).after.decided
 
 
 REPAIR = Question(
@@ -233,8 +234,8 @@ REPAIR = Question(
     prose=prose(
         __file__,
         name_words=name_words,
-        lend=lend,
-        cost=cost,
+        get_accuracy_gain=get_accuracy_gain,
+        get_accuracy_cost=get_accuracy_cost,
         verified=verified,
         MIN_ITEMS=MIN_ITEMS,
     ),
@@ -284,25 +285,25 @@ REPAIR = Question(
         ),
     ),
 )
-"""The section of the page, and what audit.json holds of it."""
+"""The section of the page, and its record in audit.json."""
 
 
-def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
+def write_repair_page(result: RepairResult, resampling: Resampling) -> None:
     """Write index.html and audit.json into the folder of a repair; `gate` reads the latter.
 
     Args:
-        m: A repair with a verified model.
-        resampling: Level of the intervals.
+        result: A repair with a verified model.
+        resampling: Confidence level of the intervals.
     """
-    primary = m.findings.audit["dataset"]["primary"]
-    answer = REPAIR.answer(m, resampling.level, split=primary)
+    primary = result.findings.audit["dataset"]["primary"]
+    answer = REPAIR.answer(result, resampling.level, split=primary)
     outcome = Outcome(REPAIR.name, REPAIR.title, "answered", "", answer)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    prose = REPAIR.prose.of(m=m, created=created, version=rightreasons.__version__)
-    # The finding continues the name of the model, as in the report before the repair.
-    model_name = short_name(m.findings.model_name)
+    prose = REPAIR.prose.of(m=result, created=created, version=rightreasons.__version__)
+    # The sentence of the finding begins with the name of the model.
+    model_name = short_name(result.findings.model_name)
     heading = f"{model_name}, not repaired"
-    if m.repaired:
+    if result.repaired:
         heading = f"{model_name}, repaired"
     page = Page(
         title=f"Repair of {model_name}",
@@ -313,25 +314,25 @@ def write_repair_page(m: RepairResult, resampling: Resampling) -> None:
         subject=model_name,
         is_correction=True,
     )
-    write_proof(m.out, page, make_record(m, outcome, created))
+    write_proof(result.out, page, make_record(result, outcome, created))
 
 
-def make_record(m: RepairResult, outcome: Outcome, created: str) -> dict[str, Any]:
-    """Return the content of audit.json: that of the earlier audit, with the repair as its only question.
+def make_record(result: RepairResult, outcome: Outcome, created: str) -> dict[str, Any]:
+    """Return the content of audit.json: the earlier audit, with the repair as its only question.
 
     Args:
-        m: The repair.
+        result: A verified repair, with the audit.json of the earlier report.
         outcome: The answer to the question whether the model is repaired.
         created: Time of the repair.
     """
-    audit = dict(m.findings.audit)
+    audit = dict(result.findings.audit)
     data = dict(audit["dataset"])
     # The files of predictions stay in the folder of the earlier report.
     data["splits"] = [{**split, "predictions": None} for split in data["splits"]]
     settings = {
-        "report": str(m.findings.folder),
-        "method": m.edited.method,
-        "words": list(m.words.labels),
+        "report": str(result.findings.folder),
+        "method": result.edited.method,
+        "words": list(result.words.labels),
     }
     return {
         **audit,

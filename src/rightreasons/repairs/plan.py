@@ -1,7 +1,7 @@
 """repair.yaml: which words a person has judged, and which are still open.
 
-Nothing is edited that nobody called no reason. `make_plan` lists what decides; a person fills in `reason: yes` or
-`reason: no`, and `read_plan` takes it back.
+Only words that are judged to be no reasons are edited. `make_plan` lists what decides; a person fills in `reason: yes`
+or `reason: no`, and `read_plan` reads the judgments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ N_TEXTS = 3
 """Number of texts with a word that a person is shown."""
 
 MAX_WORDS_IN_SENTENCE = 6
-"""Number of words that a refusal names."""
+"""Number of words that an error message names."""
 
 MAX_WORDS = 60
 """Number of words that a plan lists."""
@@ -47,11 +47,13 @@ class PlannedWord(Result):
         word: The word.
         predicts: Name of the label that it predicts.
         texts: Number of training texts that have it.
-        decides: Share of the predictions that the strongest pair with it decides; None if the report shows none.
-        decides_together: Share that the words of the shortest list with it decide together; None for the words of a
-            pair.
-        reason: "yes" if it is a reason for the label, "no" if it is none, "?" if nobody has judged it.
-        examples: Three training texts that have it.
+        decides: Share of the predictions that the strongest pair with the word decides; None if the
+            report has no such pair.
+        decides_together: Share that the words of the shortest list with the word decide together;
+            None for the words of a pair.
+        reason: "yes" if the word is a reason for the label, "no" if it is no reason, "?" if nobody
+            has judged it.
+        examples: Up to three training texts that have the word.
     """
 
     word: str
@@ -64,7 +66,7 @@ class PlannedWord(Result):
 
     @property
     def named_share(self) -> float | None:
-        """Share that the pair or the list decides by which the word was named."""
+        """Share of the predictions that the list or pair decides in which the word was named."""
         if self.decides_together is not None:
             return self.decides_together
         return self.decides
@@ -73,16 +75,17 @@ class PlannedWord(Result):
 def make_plan(
     findings: Findings, training: TrainingSet, judged: Mapping[str, Judgment]
 ) -> list[PlannedWord]:
-    """List the words that decide and are in the training texts, with what is known about each.
+    """List the decisive words of training texts for a person, with shares, examples and judgments.
 
     Args:
         findings: The features that the audit named.
-        training: Training texts.
-        judged: Word -> judgment; the words that are judged "no" are listed whether an audit named them or not.
+        training: Labeled training texts.
+        judged: Word -> "yes", "no" or "?". These words are listed, too, if an audit did not name
+            them.
 
     Returns:
-        At most `MAX_WORDS` words: those that nobody has judged first, and of these the pairs, by the
-        share that they decide.
+        At most `MAX_WORDS` words. Those without a judgment come first, and among these words of
+        pairs, by the share that they decide.
     """
     feature_by_word = _find_naming_features(findings)
     texts_by_word = _collect_texts(training, [*feature_by_word, *judged])
@@ -107,7 +110,7 @@ def make_plan(
         """Return a key that is smaller for words that a person should judge first."""
         feature = feature_by_word.get(row.word, NO_FEATURE)
         is_judged = row.reason != "?"
-        # A pair comes before the lists, which name many words.
+        # Words of pairs come before those of lists, which have many words.
         return is_judged, len(feature.words), -feature.deciding_share, row.word
 
     # A person would not judge hundreds of words.
@@ -116,10 +119,13 @@ def make_plan(
 
 
 def _find_naming_features(findings: Findings) -> dict[str, NamedFeature]:
-    """Return word -> feature by which an audit named it.
+    """Return word -> feature in which an audit named it.
 
-    If several features contain the word, it is the one with the fewest words, and of these the one
-    that decides most: a pair says more about its words than a list of all words that decide.
+    If several features contain the word, it is the one with the fewest words, because a pair says
+    more about its words than a long list; and among these the one that decides most.
+
+    Args:
+        findings: The features that the audit named.
     """
     features = sorted(
         findings.features, key=lambda feature: (len(feature.words), -feature.deciding_share)
@@ -132,7 +138,12 @@ def _find_naming_features(findings: Findings) -> dict[str, NamedFeature]:
 
 
 def _collect_texts(training: TrainingSet, words: Iterable[str]) -> dict[str, list[str]]:
-    """Return the training texts with each word, in their order."""
+    """Return word -> training texts that contain it, in the order of the training set.
+
+    Args:
+        training: Labeled training texts.
+        words: Lower-case words.
+    """
     texts: dict[str, list[str]] = {word: [] for word in words}
     for item in training.items:
         tokens = training.segmenter.split(item)
@@ -143,19 +154,23 @@ def _collect_texts(training: TrainingSet, words: Iterable[str]) -> dict[str, lis
 
 
 def write_plan(file: Path, rows: Sequence[PlannedWord], settings: Mapping[str, Any]) -> Path:
-    """Write a plan as YAML: the settings that make the repair again, and the words."""
+    """Write a plan as YAML: the settings that repeat the repair, and the words."""
     content = {**settings, "words": [row.to_dict() for row in rows]}
     return write_text(file, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
 def read_plan(file: Path) -> dict[str, Judgment]:
-    """Read which words a person has judged in a plan.
+    """Read a person's judgments from a plan.
+
+    Args:
+        file: A YAML file that `write_plan` wrote and a person edited.
 
     Returns:
-        Word -> "yes" or "no"; words with "?" are left out.
+        Word -> "yes" if it is a reason for its label, "no" if it is no reason; words with "?" are
+        left out.
 
     Raises:
-        ValueError: If the file is no plan, or a judgment is something else.
+        ValueError: If the file is not a plan, or a judgment is not "yes", "no" or "?".
     """
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
@@ -166,12 +181,18 @@ def read_plan(file: Path) -> dict[str, Judgment]:
         raise ValueError(f"Expected `words` in {file}, but got {format_value(content)}.")
     judged: dict[str, Judgment] = {}
     for row in rows:
-        # YAML reads a bare yes or no as a truth value.
-        reason = {True: "yes", False: "no"}.get(row.get("reason"), row.get("reason"))
+        if not isinstance(row, dict) or "word" not in row:
+            raise ValueError(
+                f"Expected `word` and `reason` in each row of {file}, but got {format_value(row)}."
+            )
+        reason = row.get("reason")
+        # YAML reads yes and no without quotation marks as True and False.
+        if reason in (True, False):
+            reason = "yes" if reason else "no"
         if reason not in ("yes", "no", "?", None):
             raise OptionError(
-                f"Expected yes, no or ? as the reason of {format_value(row.get('word'))} in {file.name}, but got "
-                f"{format_value(reason)}.",
+                f"Expected yes, no or ? as the reason of {format_value(row['word'])} in "
+                f"{file.name}, but got {format_value(reason)}.",
                 option="not_reasons",
             )
         if reason in ("yes", "no"):
@@ -182,22 +203,22 @@ def read_plan(file: Path) -> dict[str, Judgment]:
 def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
     """Return the error message for a report whose words nobody has judged.
 
-    It ends in an option for the command line that names the words of the first pair or list.
+    It ends in an option of the command line that names the words of the first pair or list.
 
     Args:
         rows: The words of the plan, those to judge first.
         file: The plan.
     """
     unjudged = [row for row in rows if row.reason == "?"]
-    # Words of one pair or list have the same share. If more words were named, a reader might call
-    # all of them no reasons without looking.
+    # Words of one pair or list have the same share. Further words are not named, so that nobody
+    # copies an option with words that nobody has looked at.
     first_words = []
     for row in unjudged[:MAX_WORDS_IN_SENTENCE]:
         if row.named_share == unjudged[0].named_share:
             first_words.append(row.word)
     option = shlex.join(["--not-reasons", ",".join(first_words)])
     return (
-        f"Expected a person's judgment of the words that decide, but there is none: {file} lists {len(unjudged)} words "
-        "with three texts each. Write `reason: no` for words that are no reasons and repeat the command, or name "
-        f"them, as in {option}"
+        "Expected a person's judgment of the words that decide, but there is none: "
+        f"{file} lists {len(unjudged)} words with three texts each. Write `reason: no` for words "
+        f"that are no reasons and repeat the command, or name them, as in {option}"
     )

@@ -1,7 +1,7 @@
 """Effect of a correction of answer priors on held-out items: accuracy, and answers that ignore the question.
 
-The judge is the question of another item. Without any question, a corrected model ties by construction, so that the
-answers without a question say nothing about the correction. `measure_effect` is the entry point.
+An answer ignores the question if it stays the same with the question of another item. Answers without any question
+would show nothing: a full correction makes all choices of such an item tie. `measure_effect` is the entry point.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rightreasons.repairs.acceptance import (
 )
 from rightreasons.repairs.verification import MIN_DECIDED, N_BINS
 
-# Every figure of the model as it is goes through the same code as those of a correction.
+# The uncorrected model is measured by the same code, as a correction of strength 0.
 NO_CORRECTION = PriorCorrection("per_item", strength=0.0, temperature=1.0, n_fit=0)
 
 
@@ -67,17 +67,18 @@ class QuestionScores:
 
 @dataclasses.dataclass(frozen=True)
 class CorrectionEffect(Result):
-    """Answers of a model with a correction, on held-out items.
+    """Figures of a model with a correction of its answer prior, on held-out items.
 
     Attributes:
         correction: The correction.
         accuracy: Accuracy.
-        kept: Share of the answers that stay with the question of another item.
-        beyond_chance: This share beyond chance (κ); its value is None if all answers stay by chance.
-        by_chance: Share that would stay by chance.
+        kept: Share of the answers that stay the same with the question of another item.
+        beyond_chance: This share beyond chance (κ); its value is None if all answers would stay by
+            chance.
+        by_chance: Share of the answers that would stay by chance.
         calibration_error: Top-label calibration error in ten bins.
         accuracy_test: Paired test of the accuracy, with minus without the correction.
-        kept_test: Paired test of the answers kept, with minus without the correction.
+        kept_test: Paired test of `kept`, with minus without the correction.
     """
 
     correction: PriorCorrection
@@ -106,14 +107,18 @@ class CorrectedAnswers:
 
 
 def correct_answers(scores: QuestionScores, correction: PriorCorrection) -> CorrectedAnswers:
-    """Apply a correction to scores, and return the selected choices.
+    """Correct the scores of items for an answer prior, and select the best choices.
 
     Args:
         scores: Scores of N items with their question, without it, and with another one.
-        correction: The correction. Without effect, it is `NO_CORRECTION`.
+        correction: The correction; `NO_CORRECTION` for the uncorrected answers.
+
+    Returns:
+        The selected choices with either question, and the calibration error with the item's own
+        question.
     """
     corrected = correction.correct_rows(scores.question, scores.no_question)
-    # With another question, an item has the same choices, and so the same prior.
+    # With another question, the choices are the same, and so is the prior.
     corrected_other = correction.correct_rows(scores.other_question, scores.no_question)
     probabilities = list(corrected.softmax())
     error = calibration_error(probabilities, scores.labels, n_bins=N_BINS).ece
@@ -127,15 +132,15 @@ def correct_answers(scores: QuestionScores, correction: PriorCorrection) -> Corr
 def measure_effect(
     scores: QuestionScores, correction: PriorCorrection, resampling: Resampling = Resampling()
 ) -> CorrectionEffect:
-    """Measure what a correction changes on items that it was not fitted on.
+    """Measure how a correction changes accuracy, and answers that do not depend on the question.
 
     Args:
-        scores: Scores of at least one item.
+        scores: Scores of at least one item, on none of which the correction was fitted.
         correction: The correction.
         resampling: Confidence level of the intervals, and seed of the tests of clusters.
 
     Returns:
-        The effect.
+        The figures with the correction, and paired tests against those without it.
     """
     original = correct_answers(scores, NO_CORRECTION)
     corrected = correct_answers(scores, correction)
@@ -151,7 +156,7 @@ def measure_effect(
             resampling=resampling,
         ),
     )
-    # The same items with and without the correction, so that items on which both agree say nothing.
+    # The tests are paired, because the same items are answered with and without the correction.
     testing: dict[str, Any] = {"clusters": scores.clusters, "resampling": resampling}
     accuracy_test = compare_paired_means(
         corrected.answers == scores.labels, original.answers == scores.labels, **testing
@@ -176,17 +181,18 @@ def measure_effect(
 def list_correction_criteria(
     original: CorrectionEffect, corrected: CorrectionEffect
 ) -> tuple[Criterion, ...]:
-    """Return the conditions under which a correction is recommended.
+    """Return the conditions under which a correction is recommended, and whether each is met.
 
-    None of them looks at the answers without a question, which the correction ties by construction.
+    The answers without a question are no condition, because the correction makes all choices
+    equally likely there by construction.
 
     Args:
-        original: The model without a correction.
-        corrected: The model with the correction.
+        original: Figures of the model without a correction.
+        corrected: Figures of the model with the correction.
     """
-    # The low end of the interval: by the estimate alone, noise could pass for a prior.
+    # The low end of the interval must reach the bound, so that noise does not pass for a prior.
     prior_share = original.beyond_chance.low or 0.0
-    # The high end of the interval: the whole change must be below 0.
+    # The high end of the interval must be below 0, so that the fall is significant.
     kept_change = corrected.kept_test.difference
     if corrected.kept_test.interval is not None:
         kept_change = corrected.kept_test.interval.high

@@ -2,7 +2,7 @@
 
 A model that is confidently correct by a shortcut looks calibrated on texts that have it. A
 recalibration on such texts keeps this confidence for texts without the shortcut, where the model
-errs. `explain_order` says so.
+errs. `explain_order` returns a warning about it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ N_WORDS = 6
 
 
 def find_report(file: str | os.PathLike[str]) -> Path | None:
-    """Return the report that a file of predictions belongs to, None if it belongs to none."""
-    # A report keeps its predictions in a folder beside its audit.json.
+    """Return the folder of the report that contains a file of predictions; None if there is none."""
+    # The predictions of a report are in a folder next to its audit.json.
     folder = Path(file).resolve().parent
     if folder.name == FOLDER and (folder.parent / AUDIT_FILE).is_file():
         return folder.parent
@@ -29,7 +29,7 @@ def find_report(file: str | os.PathLike[str]) -> Path | None:
 
 
 def explain_order(report: str | os.PathLike[str]) -> str:
-    """Return why a model is repaired before it is recalibrated; "" if no shortcut decides.
+    """Return a warning that a model should be repaired before recalibration; "" if no shortcut decides.
 
     Args:
         report: Folder of a report, or its audit.json.
@@ -39,7 +39,7 @@ def explain_order(report: str | os.PathLike[str]) -> str:
     """
     audit = read_audit(report)
     for outcome in audit["questions"]:
-        # A report need not have asked about shortcuts, and then shows none.
+        # Without an answer to the question about shortcuts, no shortcut is known.
         if outcome["question"] != QUESTION or outcome["result"] is None:
             continue
         features = list(list_features(outcome["result"]["data"]["swaps"]))
@@ -47,7 +47,7 @@ def explain_order(report: str | os.PathLike[str]) -> str:
             return ""
         strongest = max(features, key=lambda feature: feature.deciding_share)
         subject = strongest.name
-        # Words are named as the texts have them; other features by their name in the report.
+        # A feature without words, such as the length, has a name in the report.
         if strongest.words:
             subject = quote_words(list(strongest.words)[:N_WORDS])
         share = f"{strongest.deciding_share:.1%} of the predictions in {os.fspath(report)}"

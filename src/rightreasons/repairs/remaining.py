@@ -22,17 +22,20 @@ def find_remaining(
     words: SpuriousWords,
     options: RepairOptions,
 ) -> tuple[FeatureEffect, ...]:
-    """Return the features that decide more than their margins allow in a repaired model, the largest first.
+    """List the features, other than the repaired words, that decide in a repaired model.
 
-    The repaired texts offer the candidates, as in an audit with these training texts. The repaired words are left out:
-    they are verified separately.
+    The repaired texts offer the candidates, as in an audit with these training texts. The repaired
+    words are left out, because they are verified separately.
 
     Args:
         scorer: The repaired model.
-        findings: The audited items.
+        findings: The audited items, with their gold labels.
         repaired: Repaired training texts.
         words: Words that were repaired.
         options: Budget, level and seed.
+
+    Returns:
+        Features that decide more than their margins allow, the largest effect first.
     """
     # The repaired model may have its classes in another order than the audited one.
     class_names = list(scorer.label_names)
@@ -42,7 +45,7 @@ def find_remaining(
         class_of_label[repaired.labels],
         len(class_names),
         segmenter=repaired.segmenter,
-        # Words that are called reasons are in no list of candidates.
+        # Reasons are never candidates.
         reasons=words.labels,
     )
 
@@ -51,7 +54,7 @@ def find_remaining(
     if len(columns) > 1:
         second_texts = columns[1]
     scores = scorer.predict(columns[0], text_pairs=second_texts, progress=False)
-    # -1 is no index: unlabeled items are mapped as the label 0, and then set to -1 again.
+    # Unlabeled items (-1) are mapped like the label 0 first, and then set to -1 again.
     is_labeled = findings.labels >= 0
     classes = class_of_label[np.maximum(findings.labels, 0)]
     gold = np.where(is_labeled, classes, -1)
@@ -73,7 +76,12 @@ def find_remaining(
 
 
 def list_new_words(features: Iterable[FeatureEffect], known: Sequence[str]) -> list[str]:
-    """Return the words of features that are not known, in the order of the features."""
+    """Return the distinct words of features that are not among known words, in their order.
+
+    Args:
+        features: Features with their words.
+        known: Words to leave out.
+    """
     words: dict[str, None] = {}
     for feature in features:
         for word in feature.words:

@@ -1,4 +1,4 @@
-"""What a repair made, and whether it worked."""
+"""Result of a repair: the edited texts, the retrained model, and whether it is verified."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Round:
 
     Attributes:
         words: Words that were edited.
-        candidates: Words of pairs that decide more than their margin in the retrained model, and that were not edited.
+        candidates: New words that decide more than their margin in the retrained model.
     """
 
     words: tuple[str, ...]
@@ -40,21 +40,24 @@ class Round:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RepairResult:
-    """What a repair made, and whether it worked.
+    """The repaired texts, the retrained model, and the verification of a repair.
 
     Attributes:
-        out: Folder with the repaired texts, the plan and, once a model is verified, the page and audit.json.
-        findings: What the audit named.
+        out: Folder with the repaired texts and the plan, and after a verification with the page and
+            audit.json.
+        findings: Features that the audit named, and the audited items.
         words: Words that are no reasons, with the label that each predicts.
         edited: How the texts were edited.
         training: Training texts after the edit.
         originals: Training texts before the edit.
         plan: Words for a person to judge, and those that were judged.
-        model: The retrained model, as `as_scorer` takes it; None if only its owner can train it.
-        verification: Both models on the audited items; None without a retrained model.
+        model: The retrained model, in any form that `as_scorer` accepts; None if only the user can
+            train it.
+        verification: Figures of both models on the audited items; None without a retrained model.
         rounds: The rounds, in order.
-        remaining: Features besides the words that decide in the retrained model, largest first.
-        longer_forms: Words that begin with a named word and were not edited -> number of training texts.
+        remaining: Other features that decide in the retrained model, largest first.
+        longer_forms: Unedited word that begins with an edited one, such as "immigrants" -> number
+            of training texts.
     """
 
     out: Path
@@ -73,25 +76,25 @@ class RepairResult:
     @property
     def n_training(self) -> int:
         """Number of training texts before the edit."""
-        # The edited set may have grown by copies, or shrunk by texts that were nothing but the words.
+        # The edited set may have more texts by copies, or fewer, without those that became empty.
         return len(self.originals)
 
     @property
     def has_other_training(self) -> bool:
-        """Whether the edited texts are others than the training texts of the report, as far as it names them."""
+        """Whether the report had other training texts; False if it had none."""
         digest = self.findings.training_digest
         return digest not in ("", self.training.digest)
 
     @property
     def train(self) -> datasets.Dataset:
         """The repaired texts as a table."""
-        # Made when it is asked for: a table takes the memory of the texts once more.
+        # The table is only made on request, because it copies all texts.
         return make_table(self.training)
 
     @property
     def repaired(self) -> bool | None:
         """Whether the retrained model meets the acceptance rule; None without one."""
-        # Texts alone are no repair, however well they are edited.
+        # Edited texts without a retrained model are not a repair.
         if self.verification is None:
             return None
         return self.verification.repaired
@@ -113,7 +116,7 @@ class RepairResult:
     @property
     def page(self) -> Path | None:
         """The page; None without a retrained model."""
-        # Without a verified model a page could only promise.
+        # A page reports a verification, so that there is none without a retrained model.
         if self.verification is None:
             return None
         return self.out / PAGE

@@ -44,21 +44,22 @@ def retrain_model(
     retrain: str | Retrain | None,
     file: Path,
 ) -> Any:
-    """Train a model on repaired texts; None if there is no way to.
+    """Train a model on repaired texts, by a command, a function, or a clone of the first model.
 
     Args:
         model: The model before the repair.
         training: Repaired training texts.
         weights: (M,) weight of each text; all 1 for methods that edit.
-        retrain: A command such as "fine-tune prajjwal1/bert-tiny --epochs 2", whose data and folder are added, or a
-            function of the repaired table. None for an estimator with `fit`, which is cloned.
+        retrain: A command such as "fine-tune prajjwal1/bert-tiny --epochs 2", to which data and
+            folder are added, or a function from the repaired table to a model. If None, a model
+            with `fit` is cloned and fitted.
         file: The csv file with the repaired texts, which the command reads.
 
     Returns:
-        A model as `as_scorer` takes it, or None for models that only their owner can train.
+        A model in any form that `as_scorer` accepts; None if only the user can train it.
 
     Raises:
-        ValueError: If the command is another one, or fails.
+        ValueError: If the command is not `fine-tune`, or fails.
     """
     if callable(retrain):
         return retrain(make_table(training))
@@ -70,7 +71,7 @@ def retrain_model(
 
 
 def make_table(training: TrainingSet) -> datasets.Dataset:
-    """Return the texts as a table, with the columns of their owner."""
+    """Return the training texts as a table, with the columns of the user's table."""
     import datasets
 
     return datasets.Dataset.from_dict(training.table.columns)
@@ -83,7 +84,7 @@ def is_estimator(model: Any) -> bool:
 
 
 def fit_clone(model: Any, training: TrainingSet, weights: NDArray[np.float64]) -> Any:
-    """Fit a new estimator with the same parameters; the given one is not changed.
+    """Fit an unfitted copy of an estimator on training texts.
 
     Args:
         model: An estimator or a pipeline of scikit-learn.
@@ -93,34 +94,34 @@ def fit_clone(model: Any, training: TrainingSet, weights: NDArray[np.float64]) -
     # The classes are names or numbers, whichever the estimator was fitted with.
     labels = np.asarray(model.classes_)[training.labels]
     texts = list_columns(training.items)[0]
-    estimator = _clone(model)
-    # Not every estimator takes weights, so they are passed only if they differ.
+    estimator = _copy_unfitted(model)
+    # Some estimators do not accept weights, so that they are passed only if they differ.
     if (weights == 1).all():
         return estimator.fit(texts, labels)
     argument = "sample_weight"
     steps = getattr(estimator, "steps", None)
     if steps:
-        # A pipeline passes weights to its last step by the name of that step.
+        # A pipeline passes an argument "NAME__sample_weight" to the step of this name.
         last_step_name, _ = steps[-1]
         argument = f"{last_step_name}__sample_weight"
     return estimator.fit(texts, labels, **{argument: weights})
 
 
-def _clone(model: Any) -> Any:
+def _copy_unfitted(model: Any) -> Any:
     """Return an unfitted copy of an estimator."""
     if hasattr(model, "get_params") and "sklearn" in sys.modules:
         from sklearn.base import clone
 
         return clone(model)
-    # An estimator of another library is fitted anew over what it learned.
+    # In other libraries, `fit` is expected to overwrite the parameters of the copy.
     return copy.deepcopy(model)
 
 
 def parse_command(command: str) -> list[str]:
-    """Return the words of a command that trains a model.
+    """Split a command that trains a model into its words.
 
     Raises:
-        ValueError: If it is no command of `fine-tune`.
+        ValueError: If it is not `fine-tune` with a model.
 
     Example:
         >>> parse_command("fine-tune demo --epochs 2")
@@ -129,30 +130,31 @@ def parse_command(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError:
-        # A quotation mark without its partner.
+        # A quotation mark is not closed.
         words = []
     if len(words) < 2 or words[0] != FINE_TUNE:
         raise OptionError(
-            f"Expected a command such as {FINE_TUNE + ' MODEL --epochs 2'!r} in `retrain`, but got {command!r}.",
+            f"Expected a command such as {FINE_TUNE + ' MODEL --epochs 2'!r} in `retrain`, but got "
+            f"{command!r}.",
             option="retrain",
         )
     return words
 
 
 def run_fine_tune(command: str, file: Path, names: Mapping[str, str]) -> str:
-    """Run `rightreasons fine-tune` on a csv file; return the folder of the model.
+    """Run `rightreasons fine-tune` on a csv file, and return the folder of the model.
 
     Args:
-        command: The command, without the file.
+        command: The command without the file, such as "fine-tune MODEL --epochs 2".
         file: The csv file.
-        names: Common column (text, text_pair, label) -> column of the file.
+        names: "text", "text_pair" or "label" -> name of this column in the file.
 
     Raises:
-        ValueError: If the command is another one, or fails.
+        ValueError: If the command is not `fine-tune`, or fails.
     """
     words = parse_command(command)
     folder = file.parent / MODEL_FOLDER
-    # A separate process: training takes the memory and the random state of another.
+    # Training runs in a separate process, with its own memory and random state.
     line = [sys.executable, "-m", "rightreasons", *words[:2], str(file), *words[2:]]
     for common, flag in COLUMN_FLAGS.items():
         if common in names:

@@ -52,7 +52,7 @@ TRAIN_FILE = "train.repaired.csv"
 """The repaired training texts."""
 
 OWN = (AUDIT_FILE, PAGE, "figures", PLAN_FILE, TRAIN_FILE, MODEL_FOLDER)
-"""What a repair writes into its folder."""
+"""Files and folders that a repair writes into its folder."""
 
 Judge = Callable[[str], bool]
 """Returns whether a word is no reason for a label."""
@@ -70,26 +70,32 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
     after: Any = None,
     out: str | os.PathLike[str] = "repair",
 ) -> RepairResult:
-    """Repair a model that decides by words that are no reasons, and prove it on the audited items.
+    """Repair a model that relies on spurious words, and verify the repair on the audited items.
 
-    The training texts are edited so that the words tell nothing about the label, the model is trained again, and both
-    models are compared on the items of the report: as they are, without the words, and with them swapped. Rounds go on
-    until the retrained model offers no further word that is no reason. Nothing is edited that nobody called no reason.
+    The training texts are edited so that the words no longer predict a label, the model is trained
+    again, and both models are compared on the items of the report: unchanged, without the words,
+    and with the words swapped. Further rounds follow as long as the retrained model relies on other
+    words that are no reasons for a label. Only words that were judged to be no reasons are edited.
 
-    The repair is accepted if afterwards the words decide at most 5 % of the predictions (the interval ends below 10 %),
-    the accuracies with swapped words and without words differ by at most 3 points, at most 2 points are lost on texts
-    without the words, and the accuracy on the texts as they are is at most 3 points below the former one without them.
+    The repair is accepted if afterwards the words decide at most 5 % of the predictions (the
+    interval ends below 10 %), the accuracies with swapped words and without words differ by at most
+    3 points, the accuracy without the words falls by at most 2 points, and the accuracy on
+    unchanged texts is at most 3 points below the former accuracy without the words.
 
     Args:
-        report: Folder of an audit that asked about shortcuts.
+        report: Folder of an audit with the question about shortcuts.
         train: Labeled training texts of the model: a file, a data set, or a table in memory.
-        model: The audited model, as `audit` takes it; None for the one that the report names. If that was an object in
-            memory, the texts are repaired, and `after` is verified against what the report says of it.
-        options: Fields of `RepairOptions` as keywords, such as `method`, `growth`, `rounds` and `seed`.
-        not_reasons: Words that are no reasons for a label, or a function that says whether a word is none. Words that
-            the audit showed to be none (planted, vanishing in another split, named then) need no naming.
-        retrain: A command such as "fine-tune demo --epochs 2", or a function from the repaired table to a model.
-        after: A model that was trained elsewhere on the repaired texts: it is only verified.
+        model: The audited model, in any form that `audit` accepts. If None (default), the model
+            that the report names. If that was an object in memory, the texts are repaired, and
+            `after` is compared with the predictions in the report.
+        options: Fields of `RepairOptions` as keywords, such as `method`, `growth`, `rounds` and
+            `seed`.
+        not_reasons: Words that are no reasons for a label, or a function that returns whether a
+            word is no reason. Words that the audit showed to be no reasons (planted, vanishing in
+            another split, or named in its options) need not be repeated.
+        retrain: A command such as "fine-tune demo --epochs 2", or a function from the repaired
+            table to a model.
+        after: A model that was trained elsewhere on the repaired texts, and is only verified.
         out: Folder for the repaired texts, the plan, the page and audit.json.
 
     Returns:
@@ -97,9 +103,10 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
 
     Raises:
         FileNotFoundError: If there is no report.
-        ValueError: If nobody has judged the words (repair.yaml then lists them), a word is in no training text, the
-            words decide too little to repair, nothing but the words predicts the label, or too few audited items are
-            no training texts. Nothing else is written then.
+        ValueError: If no word was judged (repair.yaml then lists the words), a word is in no
+            training text, the words decide too few predictions, only the words predict the label,
+            or too few audited items are left that are not training texts. Then, only repair.yaml
+            is written.
     """
     # Everything that can be refused is refused before the first text is edited.
     folder = check_folder(out, own=OWN)
@@ -108,10 +115,11 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
     findings = read_findings(report)
     training = open_training_set(train, findings.label_names, **options.source)
     source = findings.model_path if model is None else model
-    # A model that no command can ask again is not at hand; its report has a part of its answers.
+    # Some models, such as an object in memory, cannot be loaded from a report. Then, only their
+    # predictions in the report are known.
     scorer = None
     if source is not None:
-        # A function has no names of classes; those of the report are its own.
+        # The classes of a function have no names, so that those of the report are used.
         scorer = as_named_scorer(source, findings.label_names)
     judged = collect_judgments(findings, not_reasons, folder / PLAN_FILE)
     work = _Repair(
@@ -125,7 +133,7 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
         folder=folder,
     )
 
-    # A repair that guessed which words are no reasons would remove meaning.
+    # Only words that somebody judged are edited, because others may carry meaning.
     accepted = [word for word, judgment in judged.items() if judgment == "no"]
     if not accepted:
         plan = make_plan(findings, training, judged)
@@ -150,9 +158,13 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
 
 
 def _discard_outdated_proof(folder: Path, training: TrainingSet) -> None:
-    """Delete the page of an earlier call if it is about other texts than those that are about to be written.
+    """Delete the page and audit.json of an earlier repair if its training texts were different.
 
-    A gate would read it as the proof of the new texts.
+    Otherwise, a gate would read them as the proof of the new texts.
+
+    Args:
+        folder: Folder of the repair.
+        training: Repaired training texts that are about to be written.
     """
     file = folder / TRAIN_FILE
     if file.is_file() and file.read_text("utf-8") != training.format():
@@ -163,8 +175,8 @@ def _discard_outdated_proof(folder: Path, training: TrainingSet) -> None:
 def _describe_settings(
     findings: Findings, result: RepairResult, options: RepairOptions
 ) -> dict[str, Any]:
-    """Return the settings that make the repair again, for the plan."""
-    # Options that were not changed are the defaults of the version that the report names.
+    """Return the settings that are needed to repeat the repair, for the plan."""
+    # Other options have the defaults of the package version that the report names.
     changes = options.get_changes()
     return {"report": str(findings.folder), "method": result.edited.method, **changes}
 
@@ -172,30 +184,32 @@ def _describe_settings(
 def collect_judgments(
     findings: Findings, not_reasons: Iterable[str] | Judge, file: Path
 ) -> dict[str, Judgment]:
-    """Return which words are reasons and which are none, by the plan, the report, and what is given.
+    """Return which words are reasons for a label, from an earlier plan, the report and the user.
 
     Args:
-        findings: What the audit named.
-        not_reasons: Words that are no reasons, or a function that judges the words of the report.
+        findings: Features that the audit named, and those that it showed to be spurious.
+        not_reasons: Words that are no reasons, or a function that returns whether a word of the
+            report is no reason.
         file: The plan of an earlier call, which a person may have filled in.
 
     Returns:
-        Word -> "yes" or "no"; what is given now wins.
+        Word -> "yes" if it is a reason, "no" if it is no reason. If sources contradict each other,
+        `not_reasons` takes precedence over the report, and the report over the plan.
     """
     judged: dict[str, Judgment] = {}
-    # The weakest source comes first: what a person says now overrides the file and the report.
+    # Later sources override earlier ones.
     if file.is_file():
         judged.update(read_plan(file))
     for word in findings.spurious_words:
         judged[word] = "no"
     if callable(not_reasons):
-        # A function is asked about the words that the report names, and about no other.
+        # A function only judges the words that the report names.
         for feature in findings.features:
             for word in feature.words:
                 if not_reasons(word):
                     judged[word] = "no"
         return judged
-    # A text is a list of letters to Python.
+    # A string is also an iterable of letters, which is surely a mistake.
     if isinstance(not_reasons, str):
         raise OptionTypeError(
             f"Expected a list of words in `not_reasons`, but got {not_reasons!r}.",
@@ -208,7 +222,18 @@ def collect_judgments(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Repair:
-    """The steps of a repair, with what they share."""
+    """The steps of a repair, with their common inputs.
+
+    Attributes:
+        findings: Features that the audit named, and the audited items.
+        training: Original training texts.
+        options: Options of the repair.
+        scorer: The first model, opened; None if only the predictions in its report are known.
+        model: The first model, as the user passed it.
+        retrain: Command or function that trains a model; None for an estimator that is cloned.
+        retrained: Model that was trained elsewhere; None if there is none.
+        folder: Folder of the repair.
+    """
 
     findings: Findings
     training: TrainingSet
@@ -222,15 +247,15 @@ class _Repair:
     def run(
         self, accepted: Sequence[str], judged: dict[str, Judgment], judge: Judge | None
     ) -> RepairResult:
-        """Edit, train and search in rounds, and verify the last model.
+        """Edit the texts and retrain the model in rounds, and verify the last model.
 
-        Each round edits the original texts by all words so far. It offers new words that decide in
-        the retrained model, of which those that are no reasons are edited in the next round.
+        Each round edits the original texts by all spurious words so far. New words on which the
+        retrained model relies are edited in the next round if they are judged to be no reasons.
 
         Args:
-            accepted: Words that are no reasons.
-            judged: Word -> judgment, the accepted words included.
-            judge: Returns whether a new word is no reason; None to edit no new word.
+            accepted: Spurious words, which are no reasons for a label.
+            judged: Word -> "yes" or "no", including the accepted words.
+            judge: Function that returns whether a new word is no reason; None to edit no new words.
         """
         rounds: list[Round] = []
         while True:
@@ -259,11 +284,11 @@ class _Repair:
             rounds=tuple(rounds),
             longer_forms=find_longer_forms(result.words, self.training.items),
         )
-        # A model that only its owner can train is verified by a later call, with `after`.
+        # If only the user can train the model, a later call verifies it by the option `after`.
         if result.model is None:
             return result
-        # An edit may have made a training text of an audited item, on which the repaired model must
-        # not be tested.
+        # An edit may have turned a training text into an audited item, on which the repaired model
+        # must not be tested.
         indices = versions.find_unseen(result.training.items)
         versions = versions.take(indices)
         new_answers = read_versions(self._open(result.model), versions)
@@ -273,7 +298,15 @@ class _Repair:
         return dataclasses.replace(result, verification=verification)
 
     def _run_round(self, words: SpuriousWords) -> RepairResult:
-        """Edit the original texts by all words at once, train, and search for what else decides."""
+        """Edit the original texts by all spurious words, train a model, and list what else decides.
+
+        Args:
+            words: All spurious words that are known so far.
+
+        Returns:
+            The edited texts, the model (None if only the user can train it), and the other features
+            that decide in it. The result has no plan and no verification yet.
+        """
         edited = edit_items(
             self.training.items,
             self.training.labels,
@@ -283,7 +316,7 @@ class _Repair:
             seed=self.options.seed,
         )
         repaired = self.training.edit(edited)
-        model = self._train(repaired, edited)
+        model = self._train_model(repaired, edited)
         remaining: tuple[FeatureEffect, ...] = ()
         if model is not None:
             scorer = self._open(model)
@@ -305,7 +338,7 @@ class _Repair:
         return as_named_scorer(model, self.findings.label_names)
 
     def _write_versions(self, words: SpuriousWords) -> Versions:
-        """Return the audited items as they are, without the words, and with the words swapped."""
+        """Return three versions of the audited items: unchanged, without the words, with swapped words."""
         return write_versions(
             self.findings.items,
             self.findings.labels,
@@ -317,10 +350,15 @@ class _Repair:
         )
 
     def _read_before(self, words: SpuriousWords, versions: Versions) -> Answers | ReportedAnswers:
-        """Return the answers of the first model to the audited items, or else what its report says.
+        """Return the first model's predictions for the audited items, or those in its report.
+
+        Args:
+            words: Spurious words: they predict a label, but are no reasons for it.
+            versions: The items in three versions: unchanged, without the words, with swapped words.
 
         Raises:
-            OptionError: If the words decide hardly any predictions, or the report does not name them.
+            OptionError: If the words decide hardly any predictions, or the report does not name
+                them.
         """
         if self.scorer is None:
             return self._read_report(words, versions)
@@ -337,7 +375,11 @@ class _Repair:
         return answers
 
     def _read_report(self, words: SpuriousWords, versions: Versions) -> ReportedAnswers:
-        """Return what the report says about its model, which cannot be queried again.
+        """Return the predictions in the report of a model that cannot be queried again.
+
+        Args:
+            words: Spurious words: they predict a label, but are no reasons for it.
+            versions: The items, unchanged and without the words.
 
         Raises:
             OptionError: If the report names none of the words.
@@ -361,11 +403,19 @@ class _Repair:
             decided=share,
         )
 
-    def _train(self, repaired: TrainingSet, edited: EditedItems) -> Any:
-        """Return the retrained model, the one that was trained elsewhere, or None."""
+    def _train_model(self, repaired: TrainingSet, edited: EditedItems) -> Any:
+        """Train a model on the repaired texts, unless the user did so elsewhere.
+
+        Args:
+            repaired: The repaired texts.
+            edited: The same texts, with their weights.
+
+        Returns:
+            The model; None if only the user can train it.
+        """
         if self.retrained is not None:
             return self.retrained
-        # A command reads the texts from a file; an estimator and a function get them in memory.
+        # A command reads the texts from a file. Estimators and functions get them in memory.
         file = self.folder / TRAIN_FILE
         if isinstance(self.retrain, str):
             repaired.write(file)
@@ -379,20 +429,20 @@ def repair_demo(
     seed: int = 0,
     say: Callable[[str], object] = lambda line: None,
 ) -> RepairResult:
-    """Repair the bag of words of the demo, whose data declares the planted words.
+    """Repair the bag-of-words model of the demo, whose data declares the planted words.
 
     Args:
         report: Folder of the report of `audit_demo`, with the same seed.
         out: Folder of the repair.
-        seed: Decides the data.
-        say: Called with a line before each step.
+        seed: Seed of the data.
+        say: Function that is called with a line before each step.
 
     Returns:
-        What `repair` returns.
+        The result of `repair`.
     """
     from rightreasons.report.demo import train_demo_model
 
-    # The demo is made anew from its seed, so that the report needs to hold no model.
+    # The seed reproduces the model, so that the report need not store it.
     model, data = train_demo_model(seed, say)
     say("Editing the training texts, training again, and verifying …")
     return repair(report, data["train"], model, out=out, seed=seed)

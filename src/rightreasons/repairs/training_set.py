@@ -32,13 +32,13 @@ class TrainingSet:
     """Labeled training texts.
 
     Attributes:
-        table: The texts with everything else that their owner has of them, under the owner's names.
+        table: All columns of the user's table, under their original names.
         ids: N ids.
         items: N texts, or pairs of texts.
         labels: (N,) labels in the model's numbering.
         label_names: Names of the model's classes.
-        segmenter: Splits texts into tokens; it has learned from these texts.
-        digest: Digest of the texts as they were opened, by which a report names its training texts.
+        segmenter: Splits texts into tokens, as learned from these texts.
+        digest: Digest of the unedited texts, by which a report identifies its training texts.
     """
 
     table: OwnTable
@@ -55,24 +55,27 @@ class TrainingSet:
         return len(self.items[0])
 
     def name_labels(self) -> list[str]:
-        """Return the N labels by name."""
+        """Return the name of each text's label."""
         return select_rows(self.label_names, self.labels)
 
     @functools.cached_property
     def word_counts(self) -> TrainingTexts:
-        """The words of the texts, counted by label once for all words that are asked about."""
+        """Counts of all words of the texts by label, which are only computed once."""
         columns = list_columns(self.items)
         return TrainingTexts(columns, self.labels, len(self.label_names), segmenter=self.segmenter)
 
     def label_words(self, words: Sequence[str]) -> SpuriousWords:
-        """Return words with the label that each predicts: the one whose texts have it most often for their number.
+        """Return words with the label that each predicts: the one with the largest share of texts.
+
+        Args:
+            words: Spurious words: they predict a label, but are no reasons for it.
 
         Raises:
-            ValueError: If a word is no single token, or is in no text.
+            ValueError: If a word is not a single token, or is in no text.
         """
         training = self.word_counts
         n_classes = len(self.label_names)
-        # A label without texts must not divide by zero.
+        # At least 1, so that a label without texts causes no division by zero.
         n_texts = np.maximum(np.bincount(self.labels, minlength=n_classes), 1)
         label_by_word: dict[str, int] = {}
         for name in words:
@@ -85,18 +88,26 @@ class TrainingSet:
                     counts += training.counts[index]
             if not counts.any():
                 raise OptionError(
-                    f"Expected words of the training texts in `not_reasons`, but none of them has "
-                    f"{format_value(name)}.",
+                    f"Expected words of the training texts in `not_reasons`, but no training text "
+                    f"contains {format_value(name)}.",
                     option="not_reasons",
                 )
-            # The share of each label's texts is compared, so that a frequent label has no advantage.
+            # Shares are compared, so that a frequent label has no advantage.
             label_by_word[word] = int((counts / n_texts).argmax())
         return SpuriousWords(label_by_word, n_classes, self.segmenter)
 
     def _check_word(self, name: str) -> str:
-        """Return a word in lower case; refuse what is several tokens, which no swap could exchange for one."""
+        """Return a word in lower case, after a check that it is a single token.
+
+        Args:
+            name: Word as the user wrote it, such as " Copper".
+
+        Raises:
+            OptionError: If it is several tokens, or none.
+        """
         word = name.strip().lower()
         tokens = [token.word for token in self.segmenter.split((word,))]
+        # Only a single token can be swapped for another word.
         if tokens != [word]:
             pieces = " and ".join(map(format_value, tokens))
             raise OptionError(
@@ -107,8 +118,13 @@ class TrainingSet:
         return word
 
     def edit(self, edited: EditedItems) -> TrainingSet:
-        """Return the set with edited texts; its table has the columns `source_id` and `edit`."""
-        # The ids name the originals, whose copies have the same.
+        """Return the training set with edited texts, whose table shows the source and edit of each.
+
+        Args:
+            edited: M edited texts, with the row of the original text and the name of the edit of
+                each.
+        """
+        # The table names the original of each text by its id.
         table = self.table.edit(
             list_columns(edited.items),
             ids=self.ids,
@@ -128,9 +144,9 @@ class TrainingSet:
         return write_text(file, self.format())
 
     def format(self) -> str:
-        """Return the text of this file."""
-        # The first row has the names of the columns.
+        """Return the table as text in csv format, with the names of the columns in the first row."""
         columns = self.table.columns
+        # The table stores columns, and a csv file has rows.
         rows = zip(*columns.values(), strict=True)
         return format_csv([columns, *rows])
 
@@ -139,15 +155,16 @@ def open_training_set(train: Any, label_names: Sequence[str], **source: Any) -> 
     """Open labeled training texts.
 
     Args:
-        train: A file, a folder, a data set of the hub, or a table in memory, as `load_data` takes it.
-        label_names: Names of the model's classes, which the labels are matched to.
+        train: A file, a folder, a data set of the hub, or a table in memory; see `load_data`.
+        label_names: Names of the model's classes, to which the labels are matched.
         **source: Further options of `load_data`, such as `text_column`.
 
     Returns:
-        The texts with a label.
+        The texts that have a label.
 
     Raises:
-        ValueError: If there are several splits and none named train, or the labels are not the model's.
+        ValueError: If there are several splits, none of which is named "train", or if the labels
+            are not classes of the model.
     """
     table = open_training_split(train, **source)
     data_label_names = table.features["label"].names

@@ -1,7 +1,7 @@
 """Verify a repair: measure two models on the same items, as they are, without the words, and with the words swapped.
 
-The words are those that the earlier report named, whatever the new training texts offer: a repaired file has no
-association left, and would suggest nothing to test. `verify` is the entry point.
+The words are those that the earlier report named. The repaired training texts would suggest none, because in them these
+words are no longer associated with a label. `verify` is the entry point.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ MAX_LOSS_WITHOUT = 0.02
 """How much accuracy on texts without the words may be lost."""
 
 MAX_LOSS = 0.03
-"""How much lower the accuracy on the texts as they are may be than it was without the words.
+"""How much lower the accuracy on the unchanged texts may be than it was without the words.
 
-What the words lent is no loss: a model that no longer reads them cannot have it.
+The accuracy that the words added is no loss, because the repaired model no longer uses them.
 """
 
 N_BINS = 10
@@ -60,14 +60,15 @@ N_BINS = 10
 
 @dataclasses.dataclass(frozen=True)
 class Reading(Result):
-    """What a model makes of the audited items.
+    """Figures of a model on the audited items, with and without the spurious words.
 
     Attributes:
         unchanged: Accuracy on the items.
         removed: Accuracy on the items without the words.
         swapped: Accuracy on the items with the words swapped.
         decided: Share of predictions that change when the words are swapped.
-        calibration_error: Top-label calibration error on the items without the words, in ten bins; None if unknown.
+        calibration_error: Top-label calibration error on the items without the words, in ten bins;
+            None if unknown.
     """
 
     unchanged: Estimate
@@ -82,14 +83,14 @@ class Verification:
     """Two models on the same items, before and after a repair.
 
     Attributes:
-        readings: Readings of the two models.
-        tests: Paired tests of the accuracies, after minus before: "unchanged", "removed", "swapped"; without the first
-            model, "unchanged" alone.
+        readings: Figures of the first and of the repaired model.
+        tests: "unchanged", "removed", "swapped" -> paired test of the accuracy, after minus before;
+            only "unchanged" if the first model could not be queried.
         criteria: The conditions of the acceptance rule.
         rows: (N,) rows of the verified items among the audited ones.
         swapped: N items with the words swapped.
-        predictions: (2, 2, N) labels that the two models predict for the items and for the swapped ones; -1 for swapped
-            ones without the first model.
+        predictions: (2, 2, N) predicted labels, by model (first, repaired), version of the items
+            (unchanged, swapped) and item; -1 if the first model could not be queried.
     """
 
     readings: tuple[Reading, Reading]
@@ -111,8 +112,8 @@ class Verification:
 
     @property
     def has_first_model(self) -> bool:
-        """Whether the first model was at hand, and answered too."""
-        # A report does not say what its model would answer to swapped items.
+        """Whether the first model was queried again, and not only read from its report."""
+        # A report has no predictions for swapped items.
         return "swapped" in self.tests
 
     def list_swapped(self, items: Sequence[Text]) -> NDArray[np.intp]:
@@ -158,7 +159,7 @@ class Versions:
     swapped: list[Text]
 
     def take(self, indices: NDArray[np.intp]) -> Versions:
-        """Return some of the items."""
+        """Return the three versions of some of the items, given their indices."""
         return Versions(
             rows=self.rows[indices],
             labels=self.labels[indices],
@@ -169,16 +170,16 @@ class Versions:
         )
 
     def find_unseen(self, texts: Sequence[Text]) -> NDArray[np.intp]:
-        """Return the indices of the items that are not among texts.
+        """Return the indices of the items that are not among some texts.
 
         Raises:
-            ValueError: If fewer than 100 are left.
+            ValueError: If fewer than 100 items remain.
         """
-        # Spaces and letter case make no new text.
+        # Texts that differ only in spaces or letter case count as the same.
         seen_texts = set(map(_normalize, texts))
         is_unseen = [_normalize(item) not in seen_texts for item in self.original]
         indices = np.flatnonzero(is_unseen)
-        _check_count(len(indices), len(self.original))
+        _check_enough_items(len(indices), len(self.original))
         return indices
 
 
@@ -192,48 +193,57 @@ def write_versions(
     training: Sequence[Text],
     seed: int = 0,
 ) -> Versions:
-    """Write the audited items without the words, and with the words swapped.
+    """Write two edited versions of the audited items: without the words, and with the words swapped.
 
-    Items that are training texts are left out, those of edited texts too: a swap can make a test item.
+    Items without a label are left out, as are items that are training texts or consist only of the
+    words.
 
     Args:
         items: N audited items.
-        labels: (N,) gold labels, -1 for none; items without a label are left out.
+        labels: (N,) gold labels, -1 for unlabeled items.
         words: The words of the earlier report.
-        ids: N ids, which with the seed decide what is drawn.
+        ids: N ids, which with the seed determine the random swaps.
         label_names: Names of the classes, in the order of the labels.
         training: Training texts of both models.
-        seed: Seed.
+        seed: Seed of the random swaps.
 
     Returns:
-        The versions.
+        The items in three versions: unchanged, without the words, and with the words swapped.
 
     Raises:
-        ValueError: If fewer than 100 items are left.
+        ValueError: If fewer than 100 items remain.
     """
     seen_texts = {_normalize(text) for text in training}
     rows = []
-    # The three versions stay aligned: an item that lacks one of them is left out of all.
+    # The three versions stay aligned: an item that lacks one version is left out of all.
     removed = []
     swapped = []
     for row, item in enumerate(items):
         if labels[row] < 0 or _normalize(item) in seen_texts:
             continue
         stripped = words.remove(item)
-        # A text that is nothing but the words has no version without them.
+        # A text of nothing but the words would be empty without them.
         if not all(column.strip() for column in stripped):
             continue
         rows.append(row)
         removed.append(stripped)
         swapped.append(words.swap(item, item_rng(seed, f"verify {ids[row]}")))
-    _check_count(len(rows), len(items))
+    _check_enough_items(len(rows), len(items))
     selected = np.array(rows, dtype=np.int64)
     original = [items[row] for row in rows]
     return Versions(selected, labels[selected], label_names, original, removed, swapped)
 
 
-def _check_count(n_unseen: int, n_items: int) -> None:
-    """Refuse a verification on too few items."""
+def _check_enough_items(n_unseen: int, n_items: int) -> None:
+    """Check that enough items remain for a verification.
+
+    Args:
+        n_unseen: Number of items that are not training texts.
+        n_items: Number of audited items.
+
+    Raises:
+        OptionError: If fewer than `MIN_ITEMS` remain.
+    """
     if n_unseen < MIN_ITEMS:
         raise OptionError(
             f"Expected at least {MIN_ITEMS} labeled audited items that are not training texts, "
@@ -243,9 +253,9 @@ def _check_count(n_unseen: int, n_items: int) -> None:
 
 
 def _normalize(item: Text) -> str:
-    """Return a text by which near copies are found: letter case and spaces do not count."""
+    """Return the text of an item in lower case with single spaces, to recognize near copies."""
     words = [" ".join(column.lower().split()) for column in item]
-    # No text has this character, so that two columns are never taken for one.
+    # No text contains this character, so that a pair never equals a single text.
     return "\0".join(words)
 
 
@@ -258,16 +268,15 @@ def verify(
     """Compare two models on the same items, and apply the acceptance rule.
 
     Args:
-        versions: The items.
-        before: Answers of the first model, or what its report says of them.
-        after: Answers of the repaired model.
+        versions: The items in three versions: unchanged, without the words, with the words swapped.
+        before: Predictions of the first model, or only those that its report has.
+        after: Predictions of the repaired model.
         resampling: Confidence level of the intervals.
 
     Returns:
-        The verification.
+        Figures of both models, paired tests of their accuracies, and the conditions of acceptance.
     """
-    # McNemar's test is paired: items that both models classify correctly, or incorrectly, say
-    # nothing. A report has the first model's answers to unchanged items only.
+    # A report only has the first model's predictions for unchanged items.
     tests = {}
     for version, was_correct in before.correct.items():
         tests[version] = mcnemar(after.correct[version], was_correct)
@@ -287,7 +296,7 @@ def verify(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Answers:
-    """What a model answers to the three versions of the items.
+    """Predictions of a model for the three versions of the items.
 
     Attributes:
         labels: (N,) gold labels.
@@ -326,8 +335,11 @@ class Answers:
     def summarize(self, resampling: Resampling) -> Reading:
         """Return the accuracy on each version, the share that the words decide, and a calibration error.
 
-        The error is that on the items without the words: with them, a model that follows a shortcut
-        is confident and correct, which would hide it.
+        The calibration error is that on the items without the words. With them, a model that
+        follows a shortcut is both confident and correct, which would hide the error.
+
+        Args:
+            resampling: Confidence level of the intervals.
         """
         is_correct = self.correct
         error = calibration_error(self.logits, self.labels, n_bins=N_BINS, scores="logits")
@@ -342,13 +354,15 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReportedAnswers:
-    """What a report says of a first model that is not at hand, such as an object of another process.
+    """Predictions in the report of a model that cannot be queried again.
+
+    It may have been an object in the memory of another process, for example.
 
     Attributes:
         labels: (N,) gold labels.
         original: (N,) label predicted for each item.
         has_words: (N,) whether an item has any of the words.
-        decided: Share of the predictions that the words decide, by the report.
+        decided: Share of the predictions that the words decide, according to the report.
     """
 
     labels: Labels
@@ -358,12 +372,12 @@ class ReportedAnswers:
 
     @property
     def swapped(self) -> Labels:
-        """(N,) -1, as nobody asked the model about the swapped items."""
+        """(N,) -1, because the report has no predictions for swapped items."""
         return np.full(len(self.labels), NO_LABEL)
 
     @property
     def correct(self) -> dict[str, NDArray[np.bool_]]:
-        """Whether each prediction for the items as they are is correct."""
+        """Version -> (N,) whether the prediction is correct; only for the version "unchanged"."""
         return {"unchanged": self.original == self.labels}
 
     def take(self, indices: NDArray[np.intp]) -> ReportedAnswers:
@@ -376,12 +390,17 @@ class ReportedAnswers:
         )
 
     def summarize(self, resampling: Resampling) -> Reading:
-        """Return the figures that are known about a first model that is not at hand.
+        """Return the figures of the first model that follow from its report.
 
-        Its accuracy without the words is that on the items that have none of them. If these are too
-        few, it is the share of the most frequent label: a repaired model must be better than that.
+        Its accuracy without the words is estimated from the items that have none of them. If there
+        are fewer than `MIN_ITEMS` of these, the share of the most frequent label replaces it, which
+        the repaired model has to exceed.
+
+        Args:
+            resampling: Confidence level of the intervals.
         """
         is_correct = self.original == self.labels
+        # These items are the same with and without the words.
         is_correct_without_words = is_correct[~self.has_words]
         if len(is_correct_without_words) >= MIN_ITEMS:
             removed = _estimate(is_correct_without_words, resampling)
@@ -398,8 +417,13 @@ class ReportedAnswers:
 
 
 def read_versions(model: Any, versions: Versions) -> Answers:
-    """Query a model with the items as they are, without the words, and with the words swapped."""
-    # One call for all versions: most items have none of the words, and equal items are scored once.
+    """Return a model's predictions for the unchanged items, without the words, and with swapped words.
+
+    Args:
+        model: A classifier with the classes of the report.
+        versions: N items in the three versions, and the names of the classes.
+    """
+    # One call for all versions scores equal items once. Most items have none of the words.
     items = [*versions.original, *versions.swapped, *versions.removed]
     logits = score_items(model, items, versions.label_names)
     n_items = len(versions.original)
@@ -413,7 +437,11 @@ def read_versions(model: Any, versions: Versions) -> Answers:
 
 
 def check_classes(model: Any, label_names: Sequence[str]) -> None:
-    """Refuse a model that has other classes than the audited one; another order is fine.
+    """Check that a model has the classes of the audited one, in any order.
+
+    Args:
+        model: The model.
+        label_names: Names of the audited model's classes.
 
     Raises:
         ValueError: If the names differ.
@@ -467,9 +495,14 @@ def _estimate(flags: NDArray[np.bool_], resampling: Resampling) -> Estimate:
 
 
 def list_criteria(before: Reading, after: Reading) -> tuple[Criterion, ...]:
-    """Return the conditions of the acceptance rule.
+    """Return the conditions under which a repair is accepted, and whether each is met.
 
-    None of them is judged by the association in the repaired training texts, which the repair removes by construction.
+    The association of the words with labels in the repaired training texts is no condition, because
+    the edit removes it by construction.
+
+    Args:
+        before: Figures of the first model on the audited items.
+        after: Figures of the repaired model on the same items.
 
     Example:
         >>> def read(*values):
@@ -488,7 +521,8 @@ def list_criteria(before: Reading, after: Reading) -> tuple[Criterion, ...]:
     accuracy_swapped = after.swapped.value or 0.0
     gap = abs(accuracy_swapped - accuracy_without_words)
     decided = after.decided.value or 0.0
-    # The interval is judged as well: by the estimate alone, a few items could pass by luck.
+    # The interval has a limit, too: by the estimate alone, a few items could pass by
+    # chance.
     decided_high = decided
     if after.decided.high is not None:
         decided_high = after.decided.high

@@ -1,7 +1,7 @@
 """Words that are no reasons for a label: find them in texts, exchange them, remove them, or put one in.
 
-Every change keeps the rest of a text as it is. `SpuriousWords` is the entry point; the edits of training texts and the
-verification of a repaired model both go through it, so that they mean the same by "the words".
+Every change keeps the rest of a text as it is. `SpuriousWords` is the entry point. The edits of training texts and the
+verification of a repaired model both use it, so that they change the same words.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rightreasons.shortcuts.swapping.segments import (
 )
 
 NO_LABEL = -1
-"""The label that an item without any of the words points at."""
+"""Predicted label of an item without any of the words."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpuriousWords:
-    """Words that are no reasons, each with the label that it predicts.
+    """Spurious words, which are no reasons for a label, each with the label that it predicts.
 
     Attributes:
         labels: Lower-case word -> label that it predicts in the training texts.
         n_classes: Number of labels.
-        segmenter: Splits texts into the tokens that the words are.
+        segmenter: Splits texts into tokens, among which the words are found.
 
     Example:
         >>> words = SpuriousWords({"copper": 0, "marble": 1}, 2)
@@ -62,7 +62,7 @@ class SpuriousWords:
     @property
     def have_counterparts(self) -> bool:
         """Whether every label has a word, so that the words can be exchanged for each other."""
-        # With a label that has none, a word would go on telling that the label is another one.
+        # If a label has no word, the presence of any word still shows that the label is another one.
         return len(self.goals) == self.n_classes
 
     def find(self, item: Text) -> list[Token]:
@@ -71,7 +71,10 @@ class SpuriousWords:
         return [token for token in tokens if token.word in self.labels]
 
     def predict_label(self, item: Text) -> int:
-        """Return the label that most of the words of an item predict, the smallest of several; -1 without words."""
+        """Return the label that most spurious words of an item predict; -1 if it has none.
+
+        Ties are broken by the smallest label.
+        """
         counts = np.zeros(self.n_classes, dtype=np.int64)
         for token in self.find(item):
             counts[self.labels[token.word]] += 1
@@ -80,11 +83,15 @@ class SpuriousWords:
         return int(counts.argmax())
 
     def exchange(self, item: Text, goal: int) -> Text:
-        """Exchange every word of another label for a word of the goal.
+        """Exchange the item's words of other labels for words of a given label.
 
-        The n-th word of a label becomes the n-th word of the goal; if the goal has fewer words, they
-        are counted from the first again. Both texts of a pair are changed by the same exchanges, so
-        that texts that were equal stay equal.
+        The n-th word of a label becomes the n-th word of the goal, counted from the first again if
+        the goal has fewer words. So a word is always exchanged for the same word, in both texts of
+        a pair.
+
+        Args:
+            item: One or two texts.
+            goal: Label whose words the item gets.
         """
         goal_words = self.by_label[goal]
         replacements = []
@@ -92,14 +99,15 @@ class SpuriousWords:
             label = self.labels[token.word]
             if label == goal or not goal_words:
                 continue
+            # The same word always has the same partner, so that the exchange is consistent.
             index = self.by_label[label].index(token.word)
             partner = goal_words[index % len(goal_words)]
             replacements.append((token, partner))
         return replace_tokens(item, replacements)
 
     def remove(self, item: Text) -> Text:
-        """Remove every word with the space before it."""
-        # From the last to the first, so that the places of those that are left stay right.
+        """Remove every spurious word of an item, with the space before it."""
+        # In reverse order, because a removed word moves all later ones.
         for token in reversed(self.find(item)):
             item = delete_token(item, token)
         return item
@@ -107,10 +115,10 @@ class SpuriousWords:
     def insert(self, item: Text, label: int, rng: np.random.Generator) -> Text:
         """Insert a random word of a label before a random word of the first text.
 
-        A text of marks only has no place for a word, and stays as it is.
+        A text without words, such as "!!", is not changed.
 
         Args:
-            item: The texts of the item.
+            item: A tuple of one text, or of two texts for a task of pairs.
             label: Label whose words are inserted.
             rng: Generator of the choices.
         """
@@ -119,7 +127,6 @@ class SpuriousWords:
         for token in tokens:
             if token.column == 0 and get_kind(token.word) == "word":
                 starts.append(token.start)
-        # A text of marks alone has no place for a word.
         if not starts:
             return item
         words = self.by_label[label]
@@ -130,17 +137,22 @@ class SpuriousWords:
         return (edited, *item[1:])
 
     def swap(self, item: Text, rng: np.random.Generator) -> Text:
-        """Change an item so that its words no longer predict the same label.
+        """Change an item so that its spurious words no longer predict the same label.
 
-        If every label has a word, the words of the item become those of another label, which is
-        drawn at random. Otherwise, a missing word may predict a label as well: words are removed from
-        an item that has some, and one is inserted into an item without any.
+        If every label has a word, the words of the item become those of a random other label.
+        Otherwise, the absence of words may predict a label, too: words are removed from an item
+        that has some, and a random word is inserted into an item without any.
+
+        Args:
+            item: One or two texts.
+            rng: Generator of the choices.
         """
         label = self.predict_label(item)
         has_words = label != NO_LABEL
         if self.have_counterparts:
             if not has_words:
                 return item
+            # Any label other than the predicted one may be the goal.
             goals = self.goals
             goals.remove(label)
             goal = int(rng.choice(goals))
@@ -154,10 +166,10 @@ class SpuriousWords:
 def find_longer_forms(words: SpuriousWords, items: Sequence[Text]) -> dict[str, int]:
     """Return other words that begin with one of the words, such as "immigrants" for "immigrant".
 
-    They may be forms of it, and were not edited: a person has to decide whether they should be.
+    They may be forms of the word that should be edited, too, which a person has to decide.
 
     Args:
-        words: Words that are no reasons.
+        words: Spurious words: they predict a label, but are no reasons for it.
         items: Texts to search.
 
     Returns:

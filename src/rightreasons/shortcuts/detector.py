@@ -1,4 +1,4 @@
-"""Find the shortcuts of predictions: tokens they rely on, and that give the label away.
+"""Find the shortcuts of predictions: tokens that a prediction relies on and that give a label away.
 
 A token is a shortcut of a prediction if it is among the tokens that the prediction relies on most
 (the top N by attribution) and in the head of the LMI ranking of the predicted label.
@@ -264,7 +264,7 @@ def _flag_top_tokens(
     Args:
         values: Attributions of the tokens of N texts, in one flat array.
         rows: (total,) row of the text of each token.
-        options: Number of top tokens, and whether they are ranked by value or magnitude.
+        options: Number of top tokens N, and whether they are ranked by value or by magnitude.
     """
     scores = values.values
     if options.rank_by == "magnitude":
@@ -280,14 +280,14 @@ def _flag_top_tokens(
 
 
 def _check_attributions(attributions: Any, texts: Sequence[Sequence[str]]) -> Ragged:
-    """Return attributions, after a check that each token has one and that all are finite.
+    """Parse attributions, and check that each token has a finite one.
 
     Args:
         attributions: N lists of numbers.
         texts: N lists of tokens.
 
     Raises:
-        ValueError: If a text has another number of attributions than tokens, or one of them is not
+        ValueError: If a text has more or fewer attributions than tokens, or an attribution is not
             finite.
     """
     values = as_ragged(attributions, "attributions")
@@ -312,14 +312,18 @@ def _check_attributions(attributions: Any, texts: Sequence[Sequence[str]]) -> Ra
 
 
 def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
-    """Return label -> the tokens of its head, after a check that every predicted label has one.
+    """Parse the heads of labels, and check that every predicted label has one.
 
     Args:
-        heads: Label -> tokens, or the result of `lmi`. Labels may be texts, as the keys of JSON are.
+        heads: Label -> tokens of its head, or the result of `lmi`. Labels may be strings such as
+            "1", because the keys of JSON are strings.
         predicted: (N,) predicted labels.
 
+    Returns:
+        Label -> tokens of its head.
+
     Raises:
-        TypeError: If a label is no whole number, or a head is no collection of texts.
+        TypeError: If a label is not a whole number, or a head is not a collection of strings.
         ValueError: If a predicted label has no head.
     """
     by_label: Any = heads.heads if isinstance(heads, LmiResult) else heads
@@ -332,20 +336,21 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
                 "Expected labels, whole numbers from 0, as keys of `heads`, but got "
                 f"{describe_kind(label)}."
             )
-        # A single string is a collection of its letters, which nobody means.
+        # A string is a collection of letters, which is surely a mistake.
         is_collection = isinstance(head, Collection) and not isinstance(head, str)
         if not is_collection or not all(isinstance(token, str) for token in head):
             raise TypeError(
-                f"Expected `heads` to hold tokens for label {label}, but got {describe_kind(head)}."
+                f"Expected a collection of tokens for label {label} in `heads`, but got "
+                f"{describe_kind(head)}."
             )
         members[int(label)] = frozenset(head)
 
-    # A label that the training data lack has no head, and its rate would be 0 for no reason.
+    # A label that is not in the training data has no head, and could have no shortcuts.
     for item, label in enumerate(predicted.tolist()):
         if label not in members:
             known_labels = ", ".join(map(str, sorted(members))) or "none"
             raise ValueError(
-                f"Expected a head for each predicted label, but item {item} is predicted {label}, "
-                f"a label never seen; known: {known_labels}."
+                f"Expected a head for each predicted label, but the prediction of item {item} is "
+                f"{label}; labels with a head: {known_labels}."
             )
     return members

@@ -111,7 +111,9 @@ def _draw_reliability(axes: Axes, reliance: ShortcutReliance) -> None:
 
 
 def _draw_types(axes: Axes, reliance: ShortcutReliance) -> None:
-    """Draw the shares of the types of predictions in each bin, stacked, and the rate of the null model.
+    """Draw the shares of the three types of predictions in each bin as stacked bars.
+
+    A dashed line shows the shortcut rate of the null model.
 
     Args:
         axes: Axes of matplotlib.
@@ -121,8 +123,9 @@ def _draw_types(axes: Axes, reliance: ShortcutReliance) -> None:
         # Empty bins stay blank: a bar of zeros would read as "not cued".
         if row.lexicon is None or row.grammar is None:
             continue
-        rest = 1 - row.lexicon - row.grammar
-        shares = (row.lexicon, row.grammar, rest)
+        uncued = 1 - row.lexicon - row.grammar
+        # In the order of `TYPE_COLORS`.
+        shares = (row.lexicon, row.grammar, uncued)
         bottom = 0.0
         for color, share in zip(TYPE_COLORS.values(), shares, strict=True):
             axes.bar(
@@ -135,7 +138,7 @@ def _draw_types(axes: Axes, reliance: ShortcutReliance) -> None:
                 edgecolor="white",
             )
             bottom += share
-    # The legend is that of the types, not of their many bars.
+    # Empty bars make one entry of the legend for each type, rather than for each bar.
     for name, color in TYPE_COLORS.items():
         axes.bar(0, 0, color=color, label=name)
     axes.axhline(

@@ -33,7 +33,7 @@ MAX_NAMED_WORDS = 3
 """Number of replaced words that an example names; it counts the others."""
 
 MAX_SHORT_WORDS = 40
-"""Number of words of a text that is read at a glance; longer ones come later in a list."""
+"""Number of words of a text that counts as short. Longer texts come later in a list."""
 
 TOKEN_TYPES = {
     "lexical": "lexical word",
@@ -46,7 +46,7 @@ TOKEN_TYPES = {
 
 
 def list_swapped_examples(
-    m: ShortcutAnswers, feature: FeatureEffect | None = None
+    measurement: ShortcutAnswers, feature: FeatureEffect | None = None
 ) -> Iterator[Example]:
     """Yield correct predictions with the swap of a feature, for the page.
 
@@ -54,19 +54,19 @@ def list_swapped_examples(
     after the swap.
 
     Args:
-        m: The answers.
+        measurement: The measurement, with the edited items of each feature.
         feature: The feature; None for the strongest one.
 
     Yields:
         The original items, with marks at the swapped words and a note such as "When it becomes
         “dull”: negative (98.0%)."
     """
-    feature = feature or m.strongest
+    feature = feature or measurement.strongest
     if feature is None:
         return
-    split = m.context.primary
+    split = measurement.context.primary
     columns = [split.texts, *_list_pairs(split)]
-    confidences = m.context.scores().confidence
+    confidences = measurement.context.scores().confidence
 
     def rank(item: SwappedItem) -> tuple[bool, float, str]:
         """Return a key that is smaller for shorter and more confident items; ids break ties."""
@@ -76,35 +76,41 @@ def list_swapped_examples(
         confidence = min(float(confidences[item.row]), item.confidence)
         return is_long, -confidence, split.ids[item.row]
 
-    items = sorted(_select_swapped_items(m, feature), key=rank)
+    items = sorted(_select_swapped_items(measurement, feature), key=rank)
     for item in items[:N_EXAMPLES]:
         original = get_item(columns, item.row)
         marks, clauses = describe_swap(original, item.text)
-        label = m.context.label_name(item.label)
-        # A whole text is exchanged here, so that marks at words mean nothing.
+        label = measurement.context.label_name(item.label)
+        # If a whole text was exchanged, marks at single words mean nothing.
         if _shows_unchanged(feature):
             marks = ()
             label = f"still {label}"
-        example = make_example(m.context, split, item.row, marks=marks)
+        example = make_example(measurement.context, split, item.row, marks=marks)
         # Answers of a log or a generating model have no confidence.
-        if not m.context.answers_once:
+        if not measurement.context.answers_once:
             label = f"{label} ({percent(item.confidence)})"
         note = f"When {join_parts(clauses)}: {label}."
         yield dataclasses.replace(example, note=note)
 
 
-def _select_swapped_items(m: ShortcutAnswers, feature: FeatureEffect) -> Iterator[SwappedItem]:
+def _select_swapped_items(
+    measurement: ShortcutAnswers, feature: FeatureEffect
+) -> Iterator[SwappedItem]:
     """Yield the swaps of a feature that show its effect, on correctly predicted items.
 
-    These are swaps that change the prediction, or leave it the same for a feature whose evidence is
-    that.
+    Most features show it by predictions that change. If one text of a pair decides alone, the
+    predictions stay the same although the other text is exchanged.
+
+    Args:
+        measurement: The answers, with all swapped items.
+        feature: The feature.
     """
-    split = m.context.primary
-    predicted = m.context.scores().predicted
+    split = measurement.context.primary
+    predicted = measurement.context.scores().predicted
     is_correct = predicted == split.labels
-    # An item whose label is known to be wrong is no example of a correct prediction.
+    # If the label is known to be wrong, the prediction is not really correct.
     is_eligible = is_correct & ~split.mislabeled
-    for item in m.swaps.swapped_items:
+    for item in measurement.swaps.swapped_items:
         is_about_feature = item.feature == feature.key
         if not is_about_feature or not is_eligible[item.row]:
             continue
@@ -114,8 +120,8 @@ def _select_swapped_items(m: ShortcutAnswers, feature: FeatureEffect) -> Iterato
 
 
 def _shows_unchanged(feature: FeatureEffect) -> bool:
-    """Return whether the predictions that stay the same are the evidence."""
-    # They are, with one text of a pair exchanged for an unrelated one.
+    """Return whether a feature is shown by predictions that stay the same, not by changed ones."""
+    # If a single text of a pair decides, an exchange of the other text changes no prediction.
     return feature.test == "one text alone"
 
 
@@ -131,8 +137,8 @@ def describe_swap(
 ) -> tuple[tuple[Mark, ...], list[str]]:
     """Mark what a swap changes in the first text, and describe the changes in words.
 
-    The first replaced words are named. Of other changes, such as new spaces, the whole text is
-    shown.
+    Up to three replaced words are named. For other changes, such as new spaces, the whole edited
+    text is quoted.
 
     Args:
         original: The text, or both texts of a pair.
@@ -146,7 +152,8 @@ def describe_swap(
     is_second_unchanged = original[1:] == edited[1:]
     if is_second_unchanged:
         replacements = _list_replacements(original[0], edited[0])
-    # If most words differ, the text is another one, and its words do not correspond.
+    # If more than half of the words differ, the edited text is another text, whose words do not
+    # correspond to those of the original.
     n_words = len(original[0].split())
     max_replacements = max(2, n_words / 2)
     if 0 < len(replacements) <= max_replacements:
@@ -158,7 +165,7 @@ def describe_swap(
     clauses = []
     for name, old_text, new_text in zip(names, original, edited, strict=True):
         if old_text != new_text:
-            # A page shows neither double spaces nor line breaks, so that signs stand for them.
+            # A page shows neither double spaces nor line breaks, so that signs replace them.
             visible = new_text.replace("  ", "␣␣").replace("\n", "⏎")
             clauses.append(f"{name} becomes “{visible}”")
     marks = []
@@ -171,9 +178,9 @@ class Replacement(NamedTuple):
     """A replaced word of a text.
 
     Attributes:
-        token: The word.
-        word: How it is written.
-        substitute: How the word in its place is written.
+        token: The replaced word, with its position.
+        word: Its spelling in the text, such as "Fine".
+        substitute: Spelling of the new word.
     """
 
     token: Token
@@ -182,7 +189,10 @@ class Replacement(NamedTuple):
 
 
 def _list_replacements(original: str, edited: str) -> list[Replacement]:
-    """Return the replaced words of a text; [] if both texts have different numbers of words."""
+    """Return the words that differ between two texts, position by position.
+
+    Empty if the texts have different numbers of words, which then do not correspond.
+    """
     segmenter = Segmenter()
     tokens = segmenter.split((original,))
     new_tokens = segmenter.split((edited,))
@@ -207,10 +217,14 @@ def _mark_replacements(replacements: Sequence[Replacement]) -> tuple[Mark, ...]:
 
 
 def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
-    """Return clauses on what the first replaced words become, and on how many more there are.
+    """Return clauses that name the first replaced words, and the number of further ones.
 
-    Example: ["“fine” becomes “dull”", "“good” becomes “bad”"]. A single word is marked in the text,
-    and needs no name: ["it becomes “dull”"].
+    Args:
+        replacements: Replaced words of a text, at least one.
+
+    Returns:
+        Clauses such as ["“fine” becomes “dull”", "“good” becomes “bad”"]. A single word is marked in
+        the text, and needs no name: ["it becomes “dull”"].
     """
     # A word that occurs twice is replaced twice and named once.
     replacement_by_word: dict[str, Replacement] = {}
@@ -228,19 +242,19 @@ def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
     return clauses
 
 
-def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
+def list_changes(measurement: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
     """Yield the swaps of word pairs in single texts, which a reader of the page can try.
 
     Yields:
         (original text, change): the changed text, its prediction, and a name such as "“fine” →
         “dull”".
     """
-    pair_names = {row.name for row in m.swaps.pairs}
-    for item in m.swaps.swapped_items:
+    pair_names = {row.name for row in measurement.swaps.pairs}
+    for item in measurement.swaps.swapped_items:
         is_single_text = len(item.text) == 1
         if item.feature not in pair_names or not is_single_text:
             continue
-        original = m.context.primary.texts[item.row]
+        original = measurement.context.primary.texts[item.row]
         # A word that occurs twice is swapped twice, and named once.
         edited = item.text[0]
         swap_names: dict[str, None] = {}
@@ -252,37 +266,37 @@ def list_changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
         name = ", ".join(swap_names)
         # Answers of a generating model have no confidence.
         confidence = None
-        if not m.context.answers_once:
+        if not measurement.context.answers_once:
             confidence = item.confidence
-        label = m.context.label_name(item.label)
+        label = measurement.context.label_name(item.label)
         yield original, Change(name, edited, label, confidence)
 
 
-def list_misclassified_examples(m: Any) -> Iterator[Example]:
+def list_misclassified_examples(measurement: Any) -> Iterator[Example]:
     """Yield misclassified items that are shortcut-cued, the most confident predictions first.
 
     Their top tokens by attribution are marked, and the note names their shortcuts.
 
     Args:
-        m: `ShortcutAnswers` with attributions.
+        measurement: `ShortcutAnswers` with attributions.
     """
-    measured: ShortcutMeasurement = m.measured
+    measured: ShortcutMeasurement = measurement.measured
     confidences = measured.probabilities.max(axis=1)
     is_error = measured.predictions != measured.labels
     # A wrong label makes a correct prediction look like an error.
-    is_eligible = is_error & measured.cued & ~m.items.mislabeled
+    is_eligible = is_error & measured.cued & ~measurement.items.mislabeled
     rows = np.flatnonzero(is_eligible)
 
     def rank(row: int) -> tuple[float, str]:
         """Order items by falling confidence, and equal ones by their ids."""
         confidence = float(confidences[row])
-        return -confidence, m.items.ids[row]
+        return -confidence, measurement.items.ids[row]
 
     ranked_rows = sorted(rows.tolist(), key=rank)
     for row in ranked_rows[:N_EXAMPLES]:
         yield make_example(
-            m.context,
-            m.items,
+            measurement.context,
+            measurement.items,
             row,
             predicted=int(measured.predictions[row]),
             confidence=float(confidences[row]),
@@ -292,10 +306,12 @@ def list_misclassified_examples(m: Any) -> Iterator[Example]:
 
 
 def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]:
-    """Return marks of the top tokens of an item: shortcuts are cues, the others weights.
+    """Return marks of the top tokens of an item by attribution, for the page.
+
+    A token that is a shortcut gets a mark of the kind "cue", any other one of the kind "weight".
 
     Args:
-        measured: The measurement.
+        measured: Attributions and shortcuts of all items, in flat arrays.
         row: Row of the item in the measurement.
 
     Returns:
@@ -317,7 +333,7 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
         index = start + position
         first_character = int(attributions.starts[index])
         end_character = int(attributions.ends[index])
-        # A special token has no characters, and marks are those of the first text.
+        # Only characters of the first text can be marked, and special tokens have none.
         is_second_text = attributions.parts[index] > 0
         is_special = first_character == end_character
         if is_second_text or is_special:
@@ -340,7 +356,12 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
 
 
 def _rank_tokens(scores: NDArray[np.float64], protocol: Protocol) -> list[int]:
-    """Return the positions of the top tokens of a text, as `find_shortcuts` ranks them."""
+    """Return the positions of the `top_n` tokens of a text, the most important first.
+
+    Args:
+        scores: Attribution of each token.
+        protocol: Number of top tokens, and whether they are ranked by value or by magnitude.
+    """
     keys = scores
     if protocol.rank_by == "magnitude":
         keys = np.abs(scores)
@@ -364,7 +385,7 @@ def describe_shortcuts(measured: ShortcutMeasurement, row: int) -> str:
     """Return a sentence on the shortcuts of an item, such as "Shortcut: “copper” (lexical word).".
 
     Args:
-        measured: The measurement.
+        measured: Attributions and shortcuts of all items, in flat arrays.
         row: Row of the item in the measurement.
     """
     example = measured.reliance.examples[row]

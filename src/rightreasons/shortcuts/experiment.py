@@ -52,12 +52,12 @@ THIRDS = ("first third", "middle third", "last third")
 ONE_TEXT = ("the first text alone", "the second text alone")
 
 
-class Aim(TypedDict):
+class EditArguments(TypedDict):
     """Arguments of an edit towards another label.
 
     Attributes:
         label: Predicted label of the item.
-        goal: Label towards which it is edited; -1 for none.
+        goal: Label towards which it is edited; -1 if there is none.
         rng: Generator of the choices of the edit.
     """
 
@@ -67,11 +67,11 @@ class Aim(TypedDict):
 
 
 class Donors(NamedTuple):
-    """Items of which another one takes a feature.
+    """Items whose feature, such as their length, is given to an item and to its control.
 
     Attributes:
-        donor: Item with another predicted label; None if all have the same.
-        peer: Item with the same predicted label; None if no other has it.
+        donor: Item with another predicted label; None if all items have the same one.
+        peer: Item with the same predicted label; None if no other item has it.
     """
 
     donor: Text | None
@@ -83,11 +83,11 @@ class Outcome:
     """Predictions after an edit and after its control.
 
     Attributes:
-        rows: (M,) items that were edited, in the order of the experiment.
+        rows: (M,) rows of the items that were to be edited.
         texts: M edited items; None for an item that lacks the feature.
-        treated: (M,) label predicted for each edited item; -1 for none.
-        control: (M,) label predicted for each control; -1 for none.
-        goals: (M,) label that the new feature predicts; -1 for none.
+        treated: (M,) label predicted for each edited item; -1 if there is none.
+        control: (M,) label predicted for each control; -1 if there is none.
+        goals: (M,) label that the new feature predicts; -1 if there is none.
         words: M tuples of replaced words.
     """
 
@@ -104,7 +104,7 @@ class Outcome:
         return np.asarray(self.treated >= 0)
 
     def take(self, indices: Rows) -> Outcome:
-        """Return the outcome of some of the edits."""
+        """Return the outcome of some of the edits, given their indices from 0 to M - 1."""
         return Outcome(
             rows=self.rows[indices],
             texts=[self.texts[index] for index in indices.tolist()],
@@ -139,6 +139,17 @@ class Experiment:
         clusters: NDArray[np.int64] | None = None,
         seed: int = 0,
     ) -> None:
+        """Store the items, draw the label towards which each is edited, and index their words.
+
+        Args:
+            ask: Function from M items to their (M, K) scores.
+            training: Labeled texts that offer words.
+            items: N items, in random order.
+            predictions: (N,) label that the model predicts for each unchanged item.
+            ids: N unique ids. With the seed, they determine all random choices.
+            clusters: (N,) cluster of each item; None if the items are independent.
+            seed: Seed of the random choices.
+        """
         self.ask = ask
         self.training = training
         self.items = items
@@ -167,13 +178,17 @@ class Experiment:
         self.word_index = self.words.index_rows()
 
     def make_rng(self, name: str, row: int) -> np.random.Generator:
-        """Return the generator of one edit of one item, whatever else is edited."""
+        """Return a random generator for one edit of one item, independent of all other edits."""
         return item_rng(self.seed, f"{name} {self.ids[row]}")
 
     def _draw_goal(self, row: int) -> int:
-        """Draw the label towards which an item is edited; -1 if there is no other label.
+        """Draw the label towards which an item is edited; -1 if all items have the same one.
 
-        Each label but the predicted one has the chance of its share of all predictions.
+        A label other than the predicted one is drawn with a probability in proportion to its
+        number of predictions.
+
+        Args:
+            row: Row of the item.
         """
         # With equal chances, the few texts of a rare label would be the donors of half of all edits.
         sizes = np.array(list(map(len, self.rows_by_label)), dtype=np.float64)
@@ -184,8 +199,8 @@ class Experiment:
         goal = rng.choice(len(sizes), p=sizes / sizes.sum())
         return int(goal)
 
-    def _aim(self, name: str, row: int) -> Aim:
-        """Return the label, the goal, and the generator of an edit."""
+    def _make_edit_arguments(self, name: str, row: int) -> EditArguments:
+        """Return the predicted label of an item, its goal, and the random generator of an edit."""
         return {
             "label": int(self.predictions[row]),
             "goal": int(self.goals[row]),
@@ -195,10 +210,11 @@ class Experiment:
     # ------------------------------------------------------------------ queries
 
     def query(self, texts: Iterable[Text | None]) -> None:
-        """Query the model with texts, and store its scores in `answers`.
+        """Ask the model about edited items, and store its scores in `answers`.
 
-        Texts that the model has answered before are skipped, as are None and texts without words,
-        which it cannot answer.
+        Args:
+            texts: Items, each a tuple of one or two texts; None for an item without an edit. Items
+                that the model has answered before, or that have an empty text, are skipped.
         """
         unanswered = []
         # Different edits of an item often give the same text.
@@ -206,7 +222,8 @@ class Experiment:
             if text is None or text in self.answers:
                 continue
             # An edit may have removed the last word of a text.
-            if all(map(str.strip, text)):
+            has_empty_text = any(not part.strip() for part in text)
+            if not has_empty_text:
                 unanswered.append(text)
         if unanswered:
             answers = self.ask(unanswered)
@@ -260,7 +277,7 @@ class Experiment:
     def run(
         self,
         rows: Rows,
-        write: Callable[[int], Edit],
+        make_edit: Callable[[int], Edit],
         *,
         keys: Collection[Key] | None = None,
     ) -> Outcome:
@@ -268,7 +285,7 @@ class Experiment:
 
         Args:
             rows: (M,) rows of the items.
-            write: Function that edits an item, given its row.
+            make_edit: Function that edits an item, given its row.
             keys: Words without which an item has nothing to exchange; None if any item may have.
 
         Returns:
@@ -281,7 +298,8 @@ class Experiment:
         edit_by_index: dict[int, Edit] = {}
         queries: list[Text | None] = []
         for index in np.flatnonzero(has_words).tolist():
-            edit = write(int(rows[index]))
+            # `rows` may be any of the items, in any order.
+            edit = make_edit(int(rows[index]))
             edit_by_index[index] = edit
             queries += [edit.treated, edit.control]
         # One batch for all items: models answer many texts much faster than one at a time.
@@ -305,8 +323,8 @@ class Experiment:
     # ------------------------------------------------------------------ words
 
     def swap_pair(self, pair: Pair, rows: Rows) -> Outcome:
-        """Exchange two words for each other."""
-        # The name decides the control, and is that of earlier versions.
+        """Exchange the two words of a pair for each other in some items."""
+        # The name seeds the choices of the control. Another name would change earlier results.
         words = " ".join(pair.words)
         name = f"pair {pair.column} {words}"
         return self.swap_pairs([pair], rows, name)
@@ -323,11 +341,11 @@ class Experiment:
         for pair in word_pairs:
             keys.update(pair.keys)
 
-        def write(row: int) -> Edit:
+        def make_edit(row: int) -> Edit:
             rng = self.make_rng(name, row)
             return edits.swap_pairs(self.training, word_pairs, self.items[row], rng)
 
-        return self.run(rows, write, keys=keys)
+        return self.run(rows, make_edit, keys=keys)
 
     def swap_list(
         self,
@@ -338,55 +356,68 @@ class Experiment:
         """Exchange every listed word of the predicted label for one of another label.
 
         Args:
-            words: The list.
+            words: The list, with the label that each word predicts.
             rows: Rows of the items.
             name: Name of the edit, which seeds its choices.
         """
 
-        def write(row: int) -> Edit:
-            aim = self._aim(name, row)
-            return edits.swap_list(self.training, words, self.items[row], **aim)
+        def make_edit(row: int) -> Edit:
+            arguments = self._make_edit_arguments(name, row)
+            return edits.swap_list(self.training, words, self.items[row], **arguments)
 
-        return self.run(rows, write, keys=words.labels)
+        return self.run(rows, make_edit, keys=words.labels)
 
     def swap_strongest(self, words: WordList, rows: Rows) -> Outcome:
-        """Exchange the strongest listed word of each item for one of another label."""
+        """Exchange the strongest listed word of each item for a similar word of another label.
 
-        def write(row: int) -> Edit:
-            aim = self._aim("strongest", row)
-            return edits.swap_strongest(self.training, words, self.items[row], **aim)
+        Args:
+            words: The list, with the label that each word predicts and the strength of each word.
+            rows: Rows of the items.
+        """
 
-        return self.run(rows, write, keys=words.labels)
+        def make_edit(row: int) -> Edit:
+            arguments = self._make_edit_arguments("strongest", row)
+            return edits.swap_strongest(self.training, words, self.items[row], **arguments)
+
+        return self.run(rows, make_edit, keys=words.labels)
 
     def swap_rare_words(self) -> Outcome:
-        """Exchange words that the training texts hardly know for rare words of another label."""
+        """Exchange words that are in at most one training text for rare words of another label."""
 
-        def write(row: int) -> Edit:
-            aim = self._aim("rare", row)
-            return edits.swap_rare_words(self.training, self.items[row], **aim)
+        def make_edit(row: int) -> Edit:
+            arguments = self._make_edit_arguments("rare", row)
+            return edits.swap_rare_words(self.training, self.items[row], **arguments)
 
-        return self.run(self.all_rows, write)
+        return self.run(self.all_rows, make_edit)
 
     def replace_neutral_words(self) -> Outcome:
-        """Replace one word that predicts no label by another one, which should change nothing."""
+        """Replace one word that predicts no label by another such word, in all items.
 
-        def write(row: int) -> Edit:
+        Such an edit should change no prediction.
+        """
+
+        def make_edit(row: int) -> Edit:
             rng = self.make_rng("neutral", row)
             return edits.replace_neutral_word(self.training, self.items[row], rng)
 
-        return self.run(self.all_rows, write)
+        return self.run(self.all_rows, make_edit)
 
     def neutralize(self, words: WordList, rows: Rows) -> Outcome:
-        """Replace every listed word by a neutral one of similar frequency."""
+        """Replace every listed word by a neutral one of similar frequency.
 
-        def write(row: int) -> Edit:
+        Args:
+            words: The list.
+            rows: Rows of the items.
+        """
+
+        def make_edit(row: int) -> Edit:
             rng = self.make_rng("neutralize", row)
             return edits.neutralize(self.training, words, self.items[row], rng)
 
-        return self.run(rows, write, keys=words.labels)
+        return self.run(rows, make_edit, keys=words.labels)
 
     def insert_strongest(self, label: int, lists: Sequence[WordList]) -> tuple[Key, Outcome] | None:
-        """Insert the word that makes a label most often, and return it with its outcome.
+        """Find the word whose insertion changes most predictions to a label, and measure it.
 
         The word is selected on the learning items and measured on the others, in both cases on
         items whose predictions are other labels. If it were measured on the items that select it,
@@ -394,7 +425,7 @@ class Experiment:
 
         Args:
             label: The label.
-            lists: Lists of words, each of which offers its `N_INSERTED` strongest ones.
+            lists: Lists of words. The `N_INSERTED` strongest words of each list compete.
 
         Returns:
             (column, word) and the predictions after the insertion; None if no word predicts the
@@ -432,7 +463,7 @@ class Experiment:
         return self._insert(key, label, measuring, has_control=True)
 
     def _find_others(self, label: int, rows: Rows) -> Rows:
-        """Return those of some rows whose prediction is another label than the given one."""
+        """Return the rows whose prediction is another label than the given one, in their order."""
         is_other = np.asarray(self.predictions[rows] != label)
         selection: Rows = rows[is_other]
         return selection
@@ -448,13 +479,14 @@ class Experiment:
         """Insert a word into items, at a random position, and return the predictions.
 
         Args:
-            key: Column and word.
+            key: Column of the text (0, or 1 for second texts), and word.
             label: Label that the word predicts.
             rows: Rows of the items.
-            has_control: Whether the model is also queried with a neutral word instead.
+            has_control: Whether the model is also asked about the item with a neutral word in the
+                same position.
         """
 
-        def write(row: int) -> Edit:
+        def make_edit(row: int) -> Edit:
             item = self.items[row]
             rng = self.make_rng(f"insert {key}", row)
             edit = edits.insert_word(self.training, key, item, goal=label, rng=rng)
@@ -463,12 +495,12 @@ class Experiment:
                 edit = dataclasses.replace(edit, control=None)
             return edit
 
-        return self.run(rows, write)
+        return self.run(rows, make_edit)
 
     # ------------------------------------------------------------------ everything else
 
     def _draw_donors(self, name: str, row: int) -> Donors:
-        """Draw the items from which an item and its control take a feature.
+        """Draw two items whose feature, such as their length, an item and its control get.
 
         Donors are chosen by the model's predictions, not by the gold labels: what the model relies
         on must differ between them, even if the audited file balances it across the labels.
@@ -504,17 +536,18 @@ class Experiment:
         exchange: edits.Exchange,
         rows: Rows | None = None,
     ) -> Outcome:
-        """Give items a feature of items of another predicted label.
+        """Give each item a feature of a random item of another predicted label.
 
-        The controls take the feature of other items of the same predicted label.
+        Its control gets the feature of another item of the same predicted label.
 
         Args:
             name: Name of the feature, which seeds the draw of the donors.
-            exchange: Function that returns a text with the feature of another text.
+            exchange: Function of a text and a donor text that returns the text with the feature of
+                the donor, such as `forms.take_length`.
             rows: Rows of the items; None for all of them.
         """
 
-        def write(row: int) -> Edit:
+        def make_edit(row: int) -> Edit:
             donor, peer = self._draw_donors(name, row)
             if donor is None:
                 return NO_EDIT
@@ -523,12 +556,12 @@ class Experiment:
 
         if rows is None:
             rows = self.all_rows
-        return self.run(rows, write)
+        return self.run(rows, make_edit)
 
     def exchange_form(self) -> Outcome:
-        """Give items the form of items of another predicted label.
+        """Give items the capitals, accents and marks of items of another predicted label.
 
-        Marks that are called reasons stay.
+        Marks that the user accepts as reasons for a label stay.
         """
         take_form = functools.partial(forms.take_form, reasons=self.training.reasons)
         return self.exchange("form", take_form)
@@ -536,17 +569,23 @@ class Experiment:
     def exchange_third(self, third: int) -> Outcome:
         """Replace a third of each item by that of an item of another predicted label.
 
-        Words that are called reasons stay.
+        Words that the user accepts as reasons for a label stay.
+
+        Args:
+            third: 0 for the first third, 1 for the middle one, 2 for the last one.
         """
         take_third = functools.partial(forms.take_third, third=third, reasons=self.training.reasons)
         return self.exchange(THIRDS[third], take_third)
 
     def exchange_overlap(self) -> Outcome:
-        """Let the two texts of items share as many words as those of another predicted label."""
+        """Make the two texts of each item share as many words as those of a donor.
 
-        def write(row: int) -> Edit:
+        The donor of an item has another predicted label; that of its control has the same one.
+        """
+
+        def make_edit(row: int) -> Edit:
             donor, peer = self._draw_donors("overlap", row)
-            # Without a second predicted label there is nothing to exchange for.
+            # If all predictions are the same label, no item can be a donor.
             if donor is None:
                 return NO_EDIT
             return pairs.swap_overlap(
@@ -558,7 +597,7 @@ class Experiment:
                 rng=self.make_rng("overlap", row),
             )
 
-        return self.run(self.all_rows, write)
+        return self.run(self.all_rows, make_edit)
 
     def exchange_text(self, column: int) -> Outcome:
         """Replace one of the two texts of items, given by its column, by that of random items.
@@ -566,12 +605,12 @@ class Experiment:
         The donor may have any label: the question is whether the prediction stays the same.
         """
 
-        def write(row: int) -> Edit:
+        def make_edit(row: int) -> Edit:
             rng = self.make_rng(f"text {column}", row)
             donor_row = pairs.draw_row(len(self.items), row, rng)
             return pairs.exchange_text(self.items[row], column, self.items[donor_row])
 
-        return self.run(self.all_rows, write)
+        return self.run(self.all_rows, make_edit)
 
     # ------------------------------------------------------------------ effects
 
@@ -582,7 +621,12 @@ class Experiment:
         return self.clusters[rows]
 
     def measure(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
-        """Return the share of predictions that an edit changes beyond its control."""
+        """Return the share of predictions that an edit changes, minus that of its control.
+
+        Args:
+            outcome: Predictions after the edit and after the control, for M of the items.
+            resampling: Confidence level of the interval.
+        """
         return deciding_share(
             self.predictions[outcome.rows],
             outcome.treated,
@@ -593,7 +637,7 @@ class Experiment:
         )
 
     def measure_fixed(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
-        """Return the share of predictions that stay the same with another text next to it, beyond chance."""
+        """Return the share of predictions that stay the same after the edit, beyond chance."""
         return fixed_share(
             self.predictions[outcome.rows],
             outcome.treated,
@@ -602,7 +646,10 @@ class Experiment:
         )
 
     def compute_differences(self, outcome: Outcome) -> Floats:
-        """Return (M,) differences of the edit and its control: 1, 0, or -1 changed predictions."""
+        """Return (M,) whether the edit changes the prediction, minus whether its control does.
+
+        A difference is 1 if only the edit changes the prediction, -1 if only the control does.
+        """
         changes = self.is_changed(outcome).astype(np.float64)
         return changes - self.is_control_changed(outcome)
 

@@ -24,7 +24,7 @@ from rightreasons.shortcuts.measure_deciding import FeatureEffect, SwapMeasureme
 Judgment = Literal["reason", "spurious", "open"]
 
 REQUIRED_TESTS = frozenset({"all listed words", "a word per text"})
-"""Tests that a green verdict requires. Others may lack anything to exchange, which is harmless."""
+"""Tests that a green verdict requires. Others may be impossible, such as that of lengths if all are equal."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,21 +49,33 @@ class Judge:
         return self.planted | self.vanishing | self.not_reasons
 
     def judge(self, row: FeatureEffect) -> Judgment:
-        """Return whether a feature is a reason, spurious, or open."""
+        """Return whether a feature is a "reason" for a label, "spurious", or not known ("open").
+
+        Args:
+            row: Effect of the feature, with its name, its test and its words.
+        """
+        # A feature with evidence that it is no reason is spurious.
         if self.find_source(row):
             return "spurious"
         if row.test == "words":
-            # Of a pair with one word that is a reason, the other word may decide.
+            # All words of a pair must be reasons: otherwise, the other word may decide.
             is_reason = set(row.words) <= self.reasons
         else:
             is_reason = not self.reasons.isdisjoint((row.name, row.test))
         return "reason" if is_reason else "open"
 
     def find_source(self, row: FeatureEffect) -> Literal["", "planted", "vanishing", "named"]:
-        """Return what shows that a feature is no reason for a label; "" if nothing does.
+        """Return the evidence that a feature is no reason for a label; "" if there is none.
 
-        A feature of words is no reason only if all of its words are none: otherwise, the other
+        Single words and pairs are spurious only if all of their words are: otherwise, the other
         words may be what decides.
+
+        Args:
+            row: Effect of the feature, with its name, its test and its words.
+
+        Returns:
+            "planted" if the data declares the words, "vanishing" if they predict no label in
+            another split, and "named" if the user calls the feature no reason.
         """
         is_of_words = row.test in ("words", "declared words", "words named before")
         if is_of_words:
@@ -89,13 +101,13 @@ def find_vanishing_words(
     split: tuple[Sequence[str], NDArray[np.int64]],
     resampling: Resampling,
 ) -> frozenset[str]:
-    """Return the words of the training texts whose association with a label vanishes elsewhere.
+    """Return the words whose association with a label vanishes in another split.
 
     Args:
         words: Words to compare.
-        train: Training texts, and their labels.
+        train: Training texts, and their labels; -1 for unlabeled texts.
         split: Texts of another split, and their labels; -1 for unlabeled texts.
-        resampling: Level of the intervals, which is divided among the words.
+        resampling: Level of the intervals, corrected for the number of words.
 
     Returns:
         Words whose share of their label, beyond that of all texts, is significantly less than half
@@ -116,7 +128,7 @@ def find_vanishing_words(
         train_excess = label_counts / is_in_train.sum() - train_priors
         label = int(train_excess.argmax())
 
-        # The upper end of the interval is compared, because few texts with the word show nothing.
+        # The upper end of the interval is compared, so that a word with few texts does not vanish.
         n_hits = int((split_labels[is_in_split] == label).sum())
         interval = wilson(n_hits, int(is_in_split.sum()), confidence_level=level)
         split_prior = float((split_labels == label).mean())
@@ -157,21 +169,21 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
 
     Args:
         swaps: Effects of all features.
-        judge: Evidence on what is no reason.
+        judge: Evidence on which features are reasons for a label, and which are spurious.
         has_training: Whether the training texts of the model are known.
 
     Returns:
         "followed" if a spurious feature decides more than a quarter of all predictions; "named" if
-        a feature decides more than its margin; "inserted" if a word makes its label wherever it is
-        put in; "rare" if all labels but the most frequent one are too few; "no_skill" if the model
-        may be no better than that label; "untrained" without training texts; "open" if a test is
-        undecided or could not be made; "reasons" if nothing decides besides what the user calls
-        reasons; "spread" if nothing decides.
+        a feature decides more than its margin; "inserted" if the insertion of a word changes most
+        predictions to its label; "rare" if nearly all items have the most frequent label;
+        "no_skill" if the model may be no better than always predicting that label; "untrained"
+        without training texts; "open" if a test is undecided or could not be made; "reasons" if
+        only what the user calls reasons decides; "spread" if no single feature decides.
     """
     rows = list_effects(swaps, judge)
     decisive = [row for row in rows if row.is_decisive]
     for row in decisive:
-        # A spurious word that decides between a tenth and a quarter is amber, as everything else.
+        # A spurious feature that decides less than that is "named", like any other feature.
         if row.decision.level == "large" and judge.judge(row) == "spurious":
             return "followed"
     if decisive:
@@ -185,7 +197,7 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
         return "no_skill"
     if not has_training:
         return "untrained"
-    # Nothing decides only if everything was tested, and every test says so.
+    # A green verdict needs all required tests, and a small effect in every test.
     levels = {row.decision.level for row in rows}
     if levels != {"small"} or REQUIRED_TESTS & swaps.untested.keys():
         return "open"
@@ -193,7 +205,7 @@ def conclude(swaps: SwapMeasurement, judge: Judge, *, has_training: bool = True)
 
 
 def list_followed_insertions(swaps: SwapMeasurement, judge: Judge) -> list[FeatureEffect]:
-    """Return the words that make their label nearly wherever they are put in."""
+    """Return the words whose insertion changes most predictions to their label, except reasons."""
     rows = []
     for row in swaps.insertions:
         is_reason = set(row.words) <= judge.reasons

@@ -134,9 +134,9 @@ def measure_shortcuts(  # noqa: PLR0913
 ) -> ShortcutMeasurement:
     """Attribute every prediction, find its shortcuts, and compute score and calibration with them.
 
-    By default attributions and heads are over words, so that one ranking of the training data
-    serves every tokenizer. The heads of a protocol that uses word pieces are those of the
-    tokenizer; `rank_training_heads` makes them from the classifier and the protocol.
+    By default attributions and heads are over words, so that one ranking of the training data can
+    be used with every tokenizer. A protocol over word pieces needs heads of the same pieces;
+    `rank_training_heads` makes them from the classifier and the protocol.
 
     Args:
         classifier: A sequence classifier with gradients.
@@ -192,7 +192,7 @@ def measure_shortcuts(  # noqa: PLR0913
         fail_fast=fail_fast,
     )
 
-    # Attributions that do not add up say nothing about which token matters most.
+    # Attributions that do not add up to the change of the score do not show which token matters.
     rows = _find_valid_rows(attributions, range(len(gold)) if ids is None else ids)
     left_out = _describe_exclusions(attributions, len(gold) - len(rows), len(gold), settings)
     # A figure about a few of the items would be about the ones that are easy to attribute.
@@ -260,7 +260,6 @@ def _find_valid_rows(attributions: Attributions, ids: Sequence[object]) -> NDArr
     for row, item_id in enumerate(check_ids(ids, "ids")):
         row_by_id[item_id] = row
     rows = []
-    # Items that the model could not read are missing from the attributions.
     for index in np.flatnonzero(attributions.valid).tolist():
         rows.append(row_by_id[attributions.ids[index]])
     return np.array(rows, dtype=np.int64)
@@ -269,7 +268,7 @@ def _find_valid_rows(attributions: Attributions, ids: Sequence[object]) -> NDArr
 def _describe_exclusions(
     attributions: Attributions, n_excluded: int, n_items: int, settings: Protocol
 ) -> str:
-    """Return a sentence on how many items are excluded and why; "" if none is.
+    """Return a sentence on how many items are excluded and why; "" if no item is excluded.
 
     Args:
         attributions: Attributions of the items that the model could read, and the failures of the
@@ -286,10 +285,11 @@ def _describe_exclusions(
         # One example of a failure is enough for a reader.
         item_id, message = next(iter(attributions.failures.items()))
         reason = f"such as {item_id!r}: {message}"
+    # Without failures, the attributions of the excluded items do not add up.
     elif settings.max_gap is not None:
-        gap = f"{100 * settings.max_gap:g} %"
+        gap = f"{100 * settings.max_gap:g}%"
         reason = f"because their attributions miss more than {gap} of the change of the score."
-    return f"{n_excluded:,} of {n_items:,} items are left out, {reason}"
+    return f"{n_excluded:,} of {n_items:,} items are excluded, {reason}"
 
 
 def _find_attributed_shortcuts(
@@ -298,14 +298,14 @@ def _find_attributed_shortcuts(
     """Find the shortcuts of attributed predictions by the settings of a protocol.
 
     Args:
-        classifier: The classifier, whose tokenizer tells which pieces begin a word.
+        classifier: The classifier with the tokenizer of the attributed pieces.
         attributions: Attributions of the tokens of N predictions.
         heads: Label -> the tokens of its head.
-        settings: The protocol.
+        settings: The protocol: whether tokens are words or pieces, and how they are ranked.
     """
     piece_style = "word"
     if settings.unit != "word":
-        # The tokenizer's own marks say which pieces begin a word.
+        # Tokenizers mark the pieces that begin, or continue, a word in different styles.
         piece_style = find_piece_style(classifier.tokenizer.get_vocab())
     return find_shortcuts(
         attributions.tokens,
@@ -328,7 +328,7 @@ def rank_training_heads(
     protocol: str | Protocol | None = None,
     classifier: Classifier | None = None,
 ) -> LmiResult:
-    """Rank the tokens of training data by how they give a label away.
+    """Rank the tokens of training texts by their local mutual information with each label.
 
     Texts without a label or without words are skipped.
 
@@ -341,7 +341,7 @@ def rank_training_heads(
             pieces.
 
     Returns:
-        The `LmiResult`, whose heads `measure_shortcuts` takes.
+        The `LmiResult`, which is the argument `heads` of `measure_shortcuts`.
 
     Raises:
         TypeError: If the protocol is neither a name nor a `Protocol`.
@@ -363,7 +363,7 @@ def rank_training_heads(
         "head_fraction": settings.head_fraction,
         "head_rounding": settings.head_rounding,
     }
-    # Words serve every tokenizer; pieces are those of one.
+    # A ranking of words can be used with every tokenizer, one of pieces only with its own.
     if settings.unit == "word":
         return lmi([joined[row] for row in rows], labels[rows], **ranking)
     if classifier is None:
@@ -399,7 +399,7 @@ def _split_into_pieces(
         classifier: The classifier with the tokenizer.
         texts: N texts.
         text_pairs: N second texts; None for single texts.
-        settings: The protocol.
+        settings: The protocol: its maximum length, and whether it counts special tokens.
 
     Returns:
         N lists of pieces.
@@ -436,7 +436,7 @@ def _split_into_pieces(
 
 
 def _get_max_length(classifier: Any, settings: Protocol) -> int | None:
-    """Return the number of tokens to which a protocol truncates texts; None if it has none.
+    """Return the number of tokens to which a protocol truncates texts; None for no truncation.
 
     It is at most the number that the model allows, which may be less than that of the paper.
     """

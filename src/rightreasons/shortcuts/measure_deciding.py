@@ -62,10 +62,10 @@ PASSES_PER_ITEM = 24
 """Number of edited items that an item needs, apart from those that leave out one token."""
 
 PASSES_PER_SECOND = 100
-"""What a second of the former option `seconds` is worth."""
+"""Number of passes that replace a second of the former option `seconds`."""
 
 N_PLANNING_ITEMS = 200
-"""Number of items from whose length the budget is planned."""
+"""Number of items by whose length the passes per item are estimated."""
 
 MIN_BUDGET_ITEMS = 100
 """Number of items that are measured even if the budget is smaller."""
@@ -107,7 +107,8 @@ TEST_MARGINS: Mapping[str, Margin] = {
 }
 """Test -> margins of the share that it measures.
 
-All but those of `MARGINS` are chosen on models of known truth; docs/shortcuts.md has the table.
+Those that are not in `MARGINS` were chosen on models whose features are known; docs/shortcuts.md has
+the table.
 """
 
 WORD_TESTS = frozenset(
@@ -133,7 +134,7 @@ EARLIER_TESTS = {
     "exclusive words": "exclusive words before",
     OWN_LIST_TEST: "a word per text before",
 }
-"""Test of a list -> the test of the list that an earlier audit had."""
+"""Test of a list -> test of the words that an earlier audit had in this list."""
 
 NAMING_TESTS = frozenset({"words", "declared words", "words named before"})
 """Tests whose decisive words a later audit tests together. Lists are tested again as they were."""
@@ -152,7 +153,7 @@ class FeatureEffect(Result):
             simultaneously.
         decision: Verdict on the share.
         level: Confidence level of the intervals over all tests.
-        label: Label that an inserted word makes; -1 for other tests.
+        label: Label to which an inserted word flips predictions; -1 for other tests.
     """
 
     test: str
@@ -225,7 +226,7 @@ class PairChanges(NamedTuple):
     Attributes:
         pair: The pair.
         effect: Its effect.
-        rows: (M,) rows of the items that were swapped or have nothing to swap.
+        rows: (M,) rows of the items on which the pair was tested, with or without its words.
         is_changed: (M,) whether the prediction changes.
     """
 
@@ -243,7 +244,8 @@ class SwapMeasurement:
         rows: Effects of all tests, largest first; of the pairs of words, the strongest.
         untested: Test -> reason why it could not be made.
         pairs: Effect of each pair of words, largest first.
-        insertions: For each label, the effect of inserting the word that makes it most often.
+        insertions: For each label, the effect of inserting the word that flips most predictions to
+            it.
         strongest_pair: Effect of the strongest pair, selected and measured on different halves of
             the items; None without pairs.
         accuracy: Accuracy on the labeled items that were measured; None if there are none.
@@ -416,11 +418,11 @@ def _shuffle_items(ids: Sequence[str], seed: int) -> NDArray[np.intp]:
 
 @dataclasses.dataclass(frozen=True)
 class _CachedScorer:
-    """Asks the model about items, and keeps its answers in a folder.
+    """Asks the model about items, and stores its answers in a folder.
 
     Attributes:
         source: A classifier or a class scorer.
-        out: Folder of the answers; None to keep none.
+        out: Folder of the answers; None to store none.
         options: Further options of `predict`.
     """
 
@@ -429,12 +431,12 @@ class _CachedScorer:
     options: Mapping[str, Any]
 
     def __call__(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        """Return (M, K) scores; a row of NaN for an item that the model could not score.
+        """Return the (M, K) scores of K labels; NaN for items that the model could not score.
 
         Args:
-            texts: M items, each a tuple of one or two texts.
+            texts: M items, each a tuple of one text, or of two texts for a task of pairs.
         """
-        names = [str(index) for index in range(len(texts))]
+        item_ids = [str(index) for index in range(len(texts))]
         folder = None
         if self.out is not None:
             # The folder is named by the content of the batch, so that a run that resumes finds it.
@@ -446,15 +448,15 @@ class _CachedScorer:
             self.source,
             [text[0] for text in texts],
             text_pairs=second_texts,
-            ids=names,
+            ids=item_ids,
             out=folder,
             **self.options,
         )
         logits = np.asarray(scores.logits, dtype=np.float64)
         values = np.full((len(texts), logits.shape[1]), np.nan)
-        # Items that the model could not score are missing from `scores`.
-        rows = [int(name) for name in scores.ids]
-        # A score of minus infinity, the logarithm of 0, would make margins undefined.
+        # Items that the model could not score are missing from `scores`, and keep their NaN.
+        rows = [int(item_id) for item_id in scores.ids]
+        # The margin between two scores of minus infinity, the logarithm of 0, would be undefined.
         values[rows] = np.clip(logits, -1e6, 1e6)
         return values
 
@@ -469,19 +471,26 @@ class _TestSuite:
     previous: FeatureRecord
 
     def __post_init__(self) -> None:
-        """Run all tests, and store their outcomes.
+        """Run all tests, store their predictions, and correct the level for their number.
 
         Attributes:
             label_list: Words that predict a label in the training texts.
             own_list: Words whose removal lowers the model's confidence.
-            outcomes: Test -> predictions after its edits.
+            pairs: Pair of words -> predictions after the swap of its words.
+            thirds: Name of a third, such as "first third" -> predictions after its exchange.
+            inserted: (column, word) -> predictions after the insertion of the word.
+            outcomes: Any other test -> predictions after its edits.
             names: Test -> words by which the report names its feature.
             untested: Test -> reason why it could not be made.
             lists: Test -> list of words, for tests that a later audit repeats.
+            corrected: The resampling at the level of a single test.
         """
         experiment = self.experiment
         self.label_list = experiment.training.list_by_labels()
         self.own_list = learn_own_list(experiment)
+        self.pairs: dict[Pair, Outcome] = {}
+        self.thirds: dict[str, Outcome] = {}
+        self.inserted: dict[Key, _Insertion] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.names: dict[str, tuple[str, ...]] = {}
         self.untested: dict[str, str] = {}
@@ -492,6 +501,14 @@ class _TestSuite:
         self._exchange_forms()
         self._exchange_texts()
         self._insert_words()
+
+        # The error is split evenly among the tests, pairs and insertions (Bonferroni), so that the
+        # verdict as a whole keeps the level.
+        n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted)
+        # The thirds are one test.
+        if self.thirds:
+            n_tests += 1
+        self.corrected = self.resampling.correct_for_tests(max(n_tests, 1))
 
     # ------------------------------------------------------------------ tests
 
@@ -504,7 +521,6 @@ class _TestSuite:
         """
         experiment = self.experiment
         training = experiment.training
-        self.pairs: dict[Pair, Outcome] = {}
         # Pairs of the earlier audit come first, so that a list cannot pair their words otherwise.
         label_pairs = pair_words(training, self.label_list, experiment.seed)
         for pair in dict.fromkeys([*self.previous.pairs, *label_pairs]):
@@ -517,21 +533,25 @@ class _TestSuite:
                 self.pairs[pair] = experiment.swap_pair(pair, experiment.testing_rows)
 
     def _swap_lists(self) -> None:
-        """Swap the words of each list: predictive, own, exclusive and declared words.
+        """Test up to four lists of words, and store the outcomes or why a list has no test.
 
-        A list that does not exist is noted in `untested`, with the reason. Declared words are
-        swapped together only if the training texts associate some of them with a label.
+        1. All words that predict a label in the training texts.
+        2. The model's own list: words whose removal lowers its confidence.
+        3. Exclusive words: words whose texts have one label, if a few of them cover most texts.
+        4. Declared words, which the user calls no reasons, if they predict a label.
         """
         self._swap_list("all listed words", self.label_list)
         if len(self.own_list):
             self._swap_list(OWN_LIST_TEST, self.own_list)
         else:
-            self.untested[OWN_LIST_TEST] = "the model loses no confidence with any word"
+            self.untested[OWN_LIST_TEST] = "no removed word lowers the model's confidence"
         exclusive_words = list_exclusive_words(self.experiment.training)
         if exclusive_words is not None:
             self._swap_list("exclusive words", exclusive_words)
         else:
-            self.untested["exclusive words"] = "no few words of a single label are in most texts"
+            self.untested["exclusive words"] = (
+                "no short list of single-label words covers most of the training texts"
+            )
         declared_keys = []
         for column, word in self.label_list.labels:
             if word in self.declared:
@@ -542,7 +562,8 @@ class _TestSuite:
     def _swap_earlier_lists(self) -> None:
         """Repeat the tests of an earlier audit: its decisive words together, and its word lists.
 
-        A list with the same words as the current list of the test is not tested twice.
+        The record of that audit has, for each test of a list, the label of each (column, word). A
+        list with the same words as the current list of the test is not tested twice.
         """
         experiment = self.experiment
         if self.previous.decisive:
@@ -550,7 +571,7 @@ class _TestSuite:
             outcome = experiment.swap_pairs(
                 self.previous.decisive, experiment.all_rows, "words named before"
             )
-            self._record("words named before", outcome, self.previous.decisive_words)
+            self._store_outcome("words named before", outcome, self.previous.decisive_words)
         for test, label_by_key in self.previous.lists.items():
             current_list = self.lists.get(test)
             is_tested = (
@@ -565,10 +586,11 @@ class _TestSuite:
                 strengths = self.previous.strengths
             frequencies = experiment.training.frequencies
             words = make_recorded_list(label_by_key, strengths, frequencies)
-            # The swap has the name of the first test, so that the same words are drawn as then.
+            # The name of the test seeds the swap. With the name of the earlier test, the same
+            # replacements are drawn as in the earlier audit.
             outcome = self._exchange_words(test, words)
             names = experiment.name_words(outcome, words)
-            self._record(EARLIER_TESTS[test], outcome, names)
+            self._store_outcome(EARLIER_TESTS[test], outcome, names)
 
     def _swap_list(self, test: str, words: WordList) -> None:
         """Run the test of a list of words, and store its outcome.
@@ -585,7 +607,7 @@ class _TestSuite:
             self.lists[test] = words
         outcome = self._exchange_words(test, words)
         names = self.experiment.name_words(outcome, words)
-        self._record(test, outcome, names)
+        self._store_outcome(test, outcome, names)
 
     def _exchange_words(self, test: str, words: WordList) -> Outcome:
         """Exchange the words of a list in all items, and return the predictions.
@@ -598,7 +620,7 @@ class _TestSuite:
             return experiment.swap_strongest(words, experiment.testing_rows)
         return experiment.swap_list(words, experiment.all_rows, test)
 
-    def _record(
+    def _store_outcome(
         self,
         test: str,
         outcome: Outcome,
@@ -616,26 +638,27 @@ class _TestSuite:
             self.outcomes[test] = outcome
             self.names[test] = words
         else:
-            self.untested[test] = "no item has anything to exchange"
+            self.untested[test] = "no item has anything to swap"
 
     def _exchange_forms(self) -> None:
-        """Test the form, length, rare words, any word and the three thirds of the texts.
+        """Exchange features of whole texts: form, length, rare words, any word, and thirds.
 
-        The outcomes of the thirds are stored in `thirds`, those of the other tests in `outcomes`.
+        "form" is how a text is written, such as its capitals and marks. "any word" replaces a
+        neutral word by another one. The outcomes of the thirds are stored in `thirds`, those of
+        the other tests in `outcomes`.
         """
         experiment = self.experiment
-        self._record("form", experiment.exchange_form())
-        self._record("length", experiment.exchange("length", forms.take_length))
-        self._record("rare words", experiment.swap_rare_words())
-        self._record("any word", experiment.replace_neutral_words())
+        self._store_outcome("form", experiment.exchange_form())
+        self._store_outcome("length", experiment.exchange("length", forms.take_length))
+        self._store_outcome("rare words", experiment.swap_rare_words())
+        self._store_outcome("any word", experiment.replace_neutral_words())
         # The thirds are one test, "place": their effects are compared with each other.
-        self.thirds: dict[str, Outcome] = {}
         for third, name in enumerate(THIRDS):
             outcome = experiment.exchange_third(third)
             if outcome.is_edited.any():
                 self.thirds[name] = outcome
         if len(self.thirds) < len(THIRDS):
-            self.untested["place"] = "no item has three words"
+            self.untested["place"] = "no item has at least three words"
 
     def _exchange_texts(self) -> None:
         """Test the words that the two texts of an item share, and whether one text is enough.
@@ -646,20 +669,19 @@ class _TestSuite:
         n_texts = len(experiment.items[0])
         if n_texts < 2:
             return
-        self._record("overlap", experiment.exchange_overlap())
+        self._store_outcome("overlap", experiment.exchange_overlap())
         # Whether the first text alone decides is seen if the second one is exchanged, and vice
         # versa.
         for name, exchanged_column in zip(ONE_TEXT, (1, 0), strict=True):
-            self._record(name, experiment.exchange_text(exchanged_column))
+            self._store_outcome(name, experiment.exchange_text(exchanged_column))
 
     def _insert_words(self) -> None:
         """Insert into the items, for each label, the word that flips most predictions to it.
 
         Words that an earlier audit recorded are inserted again. The outcomes are stored in
-        `inserted`, by the column and the word.
+        `inserted`, by (column, word).
         """
         experiment = self.experiment
-        self.inserted: dict[Key, _Insertion] = {}
         for label in range(experiment.training.n_classes):
             strongest = experiment.insert_strongest(label, (self.own_list, self.label_list))
             # None of the lists may have a word of the label.
@@ -674,17 +696,7 @@ class _TestSuite:
     # ------------------------------------------------------------------ effects
 
     def list_effects(self) -> list[FeatureEffect]:
-        """Return the effects of all tests except pairs and insertions, and set `corrected`.
-
-        `corrected` is the resampling at the level of a single test, which all effects use: the
-        error is split evenly among the tests, pairs and insertions (Bonferroni), so that the
-        verdict as a whole keeps the level.
-        """
-        n_tests = len(self.outcomes) + len(self.pairs) + len(self.inserted)
-        # The thirds are one test.
-        if self.thirds:
-            n_tests += 1
-        self.corrected = self.resampling.correct_for_tests(max(n_tests, 1))
+        """Return the effects of all tests except pairs and insertions."""
         effects = [self._measure_test(test) for test in self.outcomes]
         if len(self.thirds) == len(THIRDS):
             effects.append(self._measure_place())
@@ -701,17 +713,18 @@ class _TestSuite:
         if test in ONE_TEXT:
             # The evidence is the predictions that stay the same without the other text.
             fixed_effect = self.experiment.measure_fixed(outcome, self.corrected)
-            return self._decide("one text alone", test, (), fixed_effect, outcome)
+            return self._decide_effect("one text alone", test, (), fixed_effect, outcome)
         effect = self.experiment.measure(outcome, self.corrected)
-        row = self._decide(test, test, self.names[test], effect, outcome)
-        # To find the part takes further passes, which only a decisive form is worth.
+        row = self._decide_effect(test, test, self.names[test], effect, outcome)
+        # To find the most effective part takes further passes, so that it is only done if the form
+        # is decisive.
         if test == "form" and row.is_decisive:
             part_name, marks = name_form_parts(self.experiment)
             row = dataclasses.replace(row, name=part_name, words=marks)
         return row
 
     def _measure_place(self) -> FeatureEffect:
-        """Return by how much the most effective third of a text exceeds the runner-up.
+        """Return the effect of the most effective third of a text, minus that of the second one.
 
         Every third of a text carries meaning, so that exchanging it changes predictions. A model
         that relies on one place of a text depends on one third much more than on the other two.
@@ -741,10 +754,16 @@ class _TestSuite:
             deciding_share=float(excess.mean()),
             interval=interval,
         )
-        return self._decide("place", strongest, (), effect, outcome)
+        return self._decide_effect("place", strongest, (), effect, outcome)
 
     def list_pairs(self, order: NDArray[np.intp]) -> list[PairChanges]:
-        """Return the effect of each pair of words that any item has, largest first."""
+        """Return the predictions that each pair of words changes, the most effective pair first.
+
+        A pair whose words are in no item is left out.
+
+        Args:
+            order: (N,) row of each measured item in the data.
+        """
         changes = []
         for pair, outcome in self.pairs.items():
             if outcome.is_edited.any():
@@ -756,7 +775,7 @@ class _TestSuite:
     def _measure_pair(self, pair: Pair, outcome: Outcome) -> FeatureEffect:
         effect = self.experiment.measure(outcome, self.corrected)
         name = " / ".join(pair.words)
-        return self._decide("words", name, pair.predictive_words, effect, outcome)
+        return self._decide_effect("words", name, pair.predictive_words, effect, outcome)
 
     def measure_strongest_pair(self) -> FeatureEffect | None:
         """Return the effect of the strongest pair without selection bias; None without pairs.
@@ -788,11 +807,11 @@ class _TestSuite:
         return self._measure_pair(pairs[strongest], outcome)
 
     def _mix_outcomes(self, pair: Pair, partner: Pair, mask: NDArray[np.bool_]) -> Outcome:
-        """Return an outcome on the testing items that combines those of two pairs.
+        """Return predictions on the testing items, some after one swap and some after another.
 
         Args:
-            pair: Pair whose outcome is taken if the mask is not set.
-            partner: Pair whose outcome is taken if the mask is set.
+            pair: Pair that is swapped in items outside the mask.
+            partner: Pair that is swapped in items of the mask.
             mask: (M,) mask of the testing items.
         """
         # The testing items are the last ones of each outcome.
@@ -826,11 +845,11 @@ class _TestSuite:
                 control=np.where(edited.control == label, label, predictions),
             )
             effect = self.experiment.measure(edited, self.corrected)
-            row = self._decide("insertion", word, (word,), effect, edited)
+            row = self._decide_effect("insertion", word, (word,), effect, edited)
             effects.append(dataclasses.replace(row, label=label))
         return effects
 
-    def _decide(
+    def _decide_effect(
         self,
         test: str,
         name: str,
@@ -838,7 +857,7 @@ class _TestSuite:
         effect: DecidingShare,
         outcome: Outcome,
     ) -> FeatureEffect:
-        """Return the effect of a feature with the decision whether it exceeds its margin.
+        """Decide whether the effect of a feature exceeds the margin of its test, and return both.
 
         Args:
             test: Name of the test, which has the margin.
@@ -864,16 +883,15 @@ class _TestSuite:
         n_available: int,
         n_duplicates: int,
     ) -> SwapMeasurement:
-        """Return the measurement of all tests.
+        """Return the effects of all tests, the accuracies, and the record for a later audit.
 
         Args:
             order: (N,) row of each measured item in the data.
-            gold: (N,) labels, -1 for unlabeled items.
+            gold: (N,) labels of the measured items, -1 for unlabeled items.
             n_available: Number of items in the data.
             n_duplicates: Number of measured items that nearly repeat an earlier one.
         """
         experiment = self.experiment
-        # The effects of the tests come first: they set the corrected level.
         effects = self.list_effects()
         pair_changes = self.list_pairs(order)
         pairs = [change.effect for change in pair_changes]
@@ -985,7 +1003,8 @@ class _TestSuite:
     def _count_unstable(self) -> int:
         """Count the unchanged items that get another label when the model reads them again.
 
-        The second reading was a part of learning the model's own list, so that it costs no pass.
+        The model read these items a second time to learn its own list of words, so that no further
+        pass is needed.
         """
         experiment = self.experiment
         n_unstable = 0
@@ -998,9 +1017,9 @@ class _TestSuite:
         return n_unstable
 
     def _list_swapped_items(self, order: NDArray[np.intp]) -> Iterator[SwappedItem]:
-        """Yield the edited items of all features with their predictions.
+        """Yield the edited items of each pair of words, and then of the other tests.
 
-        The pairs of words come first, those that change most predictions at the top.
+        The pairs that change most predictions come first.
 
         Args:
             order: (N,) row of each measured item in the data.

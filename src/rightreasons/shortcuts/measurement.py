@@ -26,7 +26,7 @@ from rightreasons.core.json_files import read_json
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import digest_value
 from rightreasons.io.samples import choose_rows
-from rightreasons.models.runs.progress import bars_about
+from rightreasons.models.runs.progress import prefix_bar_titles
 from rightreasons.shortcuts.judging import (
     Judge,
     conclude,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
 
 POWER = Power("decides", n_tests=8, item_fraction=0.5)
-"""Differences that a number of items can detect, of which half choose the features."""
+"""Differences that a number of items can detect. Half of the items select the features."""
 
 MIN_HALVED = 100
 """Minimum number of labeled items for half of them to replace missing training texts."""
@@ -87,7 +87,8 @@ class EarlierAudit:
         record: Words that it tested.
         test: Test whose feature its headline named; "" if it named none.
         name: Name of that feature.
-        words: Words by which the report named it, the most effective first; () if it is no words.
+        words: Words by which the report named it, the most effective first; empty for a feature
+            without words.
         decisive_share: Share of the predictions that the feature decided, in [0, 1].
         n_items: Number of items that it tested.
         sampling: Digest of the items and of the seed that ordered them.
@@ -117,7 +118,7 @@ class ShortcutAnswers:
     Attributes:
         context: The audit.
         swaps: Effects of all features, by swaps.
-        judge: Evidence on what is no reason for a label.
+        judge: Evidence on which features are reasons for a label, and which are spurious.
         protocol: Settings by which shortcuts were found.
         items: Items of the primary split whose attributions were measured; None if too few are
             valid.
@@ -144,10 +145,10 @@ class ShortcutAnswers:
 
     @functools.cached_property
     def by_memory(self) -> list[tuple[str, Estimate]]:
-        """Accuracy on near duplicates of training texts, and on all other items.
+        """Name and accuracy of two sets: near duplicates of training texts, and all other items.
 
         A lower accuracy on the others is a sign that the model has memorized its training texts.
-        [] if no labeled item is a near duplicate.
+        Empty if no labeled item is a near duplicate.
         """
         split = self.context.primary
         if self.remembered is None or not self.remembered[split.labeled].any():
@@ -193,8 +194,8 @@ class ShortcutAnswers:
             """Return a key that is smaller for features that are named first."""
             share = row.effect.deciding_share
             is_spurious = row.decision.level == "large" and self.judge.judge(row) == "spurious"
-            # A single pair tells a reader more than a list that contains it, unless the list
-            # decides much more.
+            # A single pair is easier to judge than a list that contains it, and is named first
+            # unless the list decides much more.
             is_strong_pair = row.test == "words" and share > 0.6 * largest_share
             return not is_spurious, not is_strong_pair, -share
 
@@ -202,7 +203,7 @@ class ShortcutAnswers:
 
     @property
     def followed(self) -> list[FeatureEffect]:
-        """Words that make their label nearly wherever they are put in."""
+        """Words whose insertion changes nearly every prediction to their label."""
         return list_followed_insertions(self.swaps, self.judge)
 
     @property
@@ -247,8 +248,8 @@ class ShortcutAnswers:
     def named_before(self) -> FeatureEffect | None:
         """Present effect of the feature that an earlier audit named; None if it named none.
 
-        Its words are swapped together, if they are single words or pairs; a list of words is
-        swapped again as it was.
+        Single words and pairs are now swapped together; a list of words is swapped again with the
+        same words.
         """
         if self.previous is None:
             return None
@@ -294,14 +295,17 @@ class ShortcutAnswers:
 
     @property
     def n_needed(self) -> int | None:
-        """Planned number of items; None if there are as many, or if all tests are decided."""
+        """Number of items that would settle the undecided tests; None if no more are needed."""
         if not self.undecided:
             return None
         return POWER.find_needed_items(self.swaps.n_items)
 
     @property
     def types(self) -> dict[str, Estimate]:
-        """Shares of lexicon-cued and of grammar-cued predictions."""
+        """Shares of predictions by the type of their shortcuts: "lexicon_cued", "grammar_cued".
+
+        Empty if no attributions were measured.
+        """
         if self.measured is None:
             return {}
         # The two types exclude each other, so that each is a share of all predictions.
@@ -322,19 +326,22 @@ class ShortcutAnswers:
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
-    """Measure what decides by swaps, then the figures of the paper on the primary split.
+    """Measure on the primary split what decides predictions, and the figures of the paper.
+
+    Swaps show what decides. The figures of the paper are added if the model has gradients.
 
     Args:
-        context: The audit, scored.
-        options: Options of the question.
+        context: The audit, scored. Without training texts, half of its items replace them.
+        options: Options of the question, such as `items` and `budget`.
     """
     protocol = get_protocol(options.protocol)
     if options.stop_words is not None:
         # A missing list of stop words raises an error before the swaps, which take long.
         load_stop_words(options.stop_words)
         protocol = protocol.replace(stop_words=options.stop_words)
+
     is_halved = context.train is None
-    context = with_training(context)
+    context = add_training_texts(context)
     split = context.primary
     train = cast("datasets.Dataset", context.train)
     # Training texts may lack the second column of a pair: then only first texts are compared.
@@ -342,10 +349,11 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     columns: list[list[str]] = [train[name][:] for name in names]
     items = [column for column in (split.texts, split.text_pairs) if column is not None]
     items = items[: len(columns)]
+
     judge = _make_judge(context, options, columns)
     previous = _read_previous(context, n_columns=len(columns))
     swaps = _measure_swaps(context, options, columns, items, judge, previous)
-    # A model that was fine-tuned with our callback has a record of its training in its folder.
+    # `ShortcutCallback` writes a record of the training into the folder of the model.
     records = []
     records_file = Path(context.scorer.name) / RECORDS
     if records_file.is_file():
@@ -360,6 +368,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         is_halved=is_halved,
         previous=previous,
     )
+
     # The figures of the paper need gradients, the swaps do not.
     withheld = context.why_no_gradients()
     if withheld:
@@ -375,15 +384,15 @@ def _measure_swaps(
     judge: Judge,
     previous: EarlierAudit | None,
 ) -> SwapMeasurement:
-    """Measure what decides by swaps on the primary split.
+    """Measure by swaps which features decide the predictions on the primary split.
 
     Args:
         context: The audit, with training texts.
-        options: Options of the question.
+        options: Options of the question, such as `items` and `budget`.
         columns: One or two lists of training texts.
         items: One or two lists of the texts of the primary split.
-        judge: Evidence on what is no reason, whose words are tested in any case.
-        previous: The earlier audit whose tests are repeated; None for none.
+        judge: Evidence on which words are no reasons for a label; these are always tested.
+        previous: The earlier audit whose tests are repeated; None if there is none.
 
     Raises:
         OptionError: If a suspected word is in no training text.
@@ -402,25 +411,18 @@ def _measure_swaps(
         budget = convert_seconds(options.seconds)
     training = TrainingTexts(
         columns,
-        train_labels(context),
+        get_training_labels(context),
         len(context.label_names or ()),
         suspected=[*options.words, *sorted(judge.declared)],
         reasons=options.reasons,
     )
     # An unknown word is refused before the model is queried.
-    vocabulary = {word for _, word in training.index}
-    for word in options.words:
-        if word.strip().lower() not in vocabulary:
-            raise OptionError(
-                "Expected single words of the training data in `words`, but no training text "
-                f"contains {format_value(word)}.",
-                option="words",
-            )
+    _check_suspected_words(options.words, training)
     clusters = None
     if split.clusters is not None:
         clusters = split.clusters.tolist()
     folder = context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))
-    with bars_about(split.name, "swaps"):
+    with prefix_bar_titles(split.name, "swaps"):
         return measure_swaps(
             context.scorer,
             items,
@@ -434,8 +436,24 @@ def _measure_swaps(
             limit=limit,
             declared=sorted(judge.declared),
             previous=record,
-            **context.running(folder),
+            **context.get_run_arguments(folder),
         )
+
+
+def _check_suspected_words(words: Sequence[str], training: TrainingTexts) -> None:
+    """Check that each word that a user suspects is in a training text.
+
+    Raises:
+        OptionError: If a word is in no training text; the message names it.
+    """
+    vocabulary = {word for _, word in training.index}
+    for word in words:
+        if word.strip().lower() not in vocabulary:
+            raise OptionError(
+                "Expected single words of the training data in `words`, but no training text "
+                f"contains {format_value(word)}.",
+                option="words",
+            )
 
 
 def digest_sampling(context: AuditContext) -> str:
@@ -443,37 +461,37 @@ def digest_sampling(context: AuditContext) -> str:
     return digest_value([context.primary.fingerprint, context.seed])
 
 
-def make_earlier_values(m: ShortcutAnswers) -> dict[str, Any]:
+def make_earlier_values(measurement: ShortcutAnswers) -> dict[str, Any]:
     """Return the record of an audit from which a later one reads an `EarlierAudit`.
 
     The values are plain, because audit.json and audit.yaml store them.
     """
     return {
-        **_describe_named_feature(m),
-        "n_items": m.swaps.n_items,
-        "sampling": digest_sampling(m.context),
-        **m.swaps.record.to_plain(m.context.label_names or ()),
+        **_describe_named_feature(measurement),
+        "n_items": measurement.swaps.n_items,
+        "sampling": digest_sampling(measurement.context),
+        **measurement.swaps.record.to_plain(measurement.context.label_names or ()),
     }
 
 
-def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
+def _describe_named_feature(measurement: ShortcutAnswers) -> dict[str, Any]:
     """Return the feature that the headline names, as plain values.
 
     Returns:
         `test`, `name` and `words` of the feature, and `decisive_share`, the share of predictions
-        that it decides. The texts are empty if the headline names none.
+        that it decides; empty values and 0 if the headline names no feature.
     """
     # If nothing decides any more, a third audit still tests what the first one named.
-    feature = m.named_before
-    if m.deciding:
-        feature = m.deciding[0]
+    feature = measurement.named_before
+    if measurement.deciding:
+        feature = measurement.deciding[0]
     if feature is None:
         return {"test": "", "name": "", "words": [], "decisive_share": 0.0}
     shares = [feature.effect.deciding_share]
     # A later audit swaps the words of all decisive pairs together. Its effect is compared with the
     # largest effect of a single pair.
     if feature.test in NAMING_TESTS:
-        for row in (*m.swaps.rows, *m.swaps.pairs):
+        for row in (*measurement.swaps.rows, *measurement.swaps.pairs):
             if row.test in NAMING_TESTS:
                 shares.append(row.effect.deciding_share)
     return {
@@ -485,10 +503,10 @@ def _describe_named_feature(m: ShortcutAnswers) -> dict[str, Any]:
 
 
 def _read_previous(context: AuditContext, n_columns: int) -> EarlierAudit | None:
-    """Return what an earlier audit tested; None without one.
+    """Return what an earlier audit tested and named; None if there is no earlier audit.
 
     Args:
-        context: The audit, with the records of the earlier one.
+        context: The audit, with the audit.json of the earlier one in `previous`.
         n_columns: Number of texts of an item: 1, or 2 for pairs.
     """
     values = context.previous.get("shortcuts")
@@ -513,7 +531,7 @@ def _measure_attributions(
 
     Args:
         answers: The answers so far, about a model with gradients.
-        options: Options of the question.
+        options: Options of the question, such as `items` and `budget`.
         columns: One or two lists of training texts.
 
     Returns:
@@ -532,7 +550,7 @@ def _measure_attributions(
         second_texts = columns[1]
     heads = rank_training_heads(
         columns[0],
-        train_labels(context),
+        get_training_labels(context),
         text_pairs=second_texts,
         protocol=protocol,
         classifier=classifier,
@@ -545,7 +563,7 @@ def _measure_attributions(
         json.dumps(protocol.to_dict(), sort_keys=True),
     )
     try:
-        with bars_about(split.name):
+        with prefix_bar_titles(split.name):
             measured = measure_shortcuts(
                 classifier,
                 selection.texts,
@@ -555,7 +573,7 @@ def _measure_attributions(
                 ids=selection.ids,
                 resampling=context.resampling,
                 protocol=protocol,
-                **context.running(folder),
+                **context.get_run_arguments(folder),
             )
     # The verdict rests on the swaps, and does not need these figures.
     except WithheldError as error:
@@ -589,7 +607,7 @@ def has_training(context: AuditContext) -> bool:
     return int(context.primary.labeled.sum()) >= MIN_HALVED
 
 
-def with_training(context: AuditContext) -> AuditContext:
+def add_training_texts(context: AuditContext) -> AuditContext:
     """Return an audit that has training texts.
 
     If none are given, half of the labeled items replace them: words that predict a label are listed
@@ -614,12 +632,12 @@ def with_training(context: AuditContext) -> AuditContext:
     )
 
 
-def train_labels(context: AuditContext) -> NDArray[np.int64]:
+def get_training_labels(context: AuditContext) -> NDArray[np.int64]:
     """Return the labels of the training texts or their replacement.
 
     Returns:
         (M,) labels in the numbering of the model, -1 for unlabeled texts; empty if the labels of
-        the data are no classes of the model.
+        the data are not classes of the model.
     """
     class_of_label = context.primary.class_of
     if class_of_label is None:
@@ -632,9 +650,9 @@ def train_labels(context: AuditContext) -> NDArray[np.int64]:
 
 
 def find_missing_class(context: AuditContext) -> str | None:
-    """Return the first class without a training text; None if every class has one."""
-    # Without texts of a class no word is listed for it, and it would seem free of cues.
-    labels = set(train_labels(context).tolist())
+    """Return the name of the first class without a training text; None if every class has one."""
+    # Without texts of a class, no word could be listed for it, and it would seem free of cues.
+    labels = set(get_training_labels(context).tolist())
     for label, name in enumerate(context.label_names or ()):
         if label not in labels:
             return name
@@ -686,7 +704,12 @@ def _make_judge(
 def _find_vanishing(
     context: AuditContext, options: ShortcutsOptions, columns: Sequence[Sequence[str]]
 ) -> frozenset[str]:
-    """Return the predictive words that do not predict their label in the split that a user names.
+    """Return the words that predict a label in the training texts but not in another split.
+
+    Args:
+        context: The audit, with training texts.
+        options: Options of the question; `other_split` names the split.
+        columns: One or two lists of training texts. Only the first is compared.
 
     Raises:
         ValueError: If the split is not audited.
@@ -696,7 +719,7 @@ def _find_vanishing(
     if other_name not in split_by_name:
         raise make_unknown_name_error("audited split", other_name, list(split_by_name))
     other_split = split_by_name[other_name]
-    labels = train_labels(context)
+    labels = get_training_labels(context)
     training = TrainingTexts(columns[:1], labels, len(context.label_names or ()))
     words = [word for _, word in training.list_by_labels().labels]
     return find_vanishing_words(

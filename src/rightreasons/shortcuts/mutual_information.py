@@ -142,7 +142,14 @@ class LabelTokens(Result):
         return self.tokens[: self.head_size]
 
     def rows(self, top_k: int | None = None) -> list[dict[str, Any]]:
-        """Return the table row by row as plain values: the first `top_k` rows, or all if None."""
+        """Return one dictionary per token, best first: the token and its figures.
+
+        Args:
+            top_k: Number of tokens; None (default) for all of them.
+
+        Returns:
+            Rows such as `{"token": "good", "lmi": 0.2, "pmi": 0.1, "count": 3, ...}`.
+        """
         if top_k is not None:
             check_count(top_k, "top_k")
         columns: dict[str, Sequence[Any]] = {"token": self.tokens[:top_k]}
@@ -182,11 +189,10 @@ class LmiResult(Result):
     log_base: float | None = None
 
     def __getitem__(self, label: int) -> LabelTokens:
-        # Labels need not be consecutive, so that a label is no position.
-        """Return the table of a label, which need not be its position.
+        """Return the tokens of a label. Labels need not be consecutive.
 
         Raises:
-            ValueError: If no text has the label; the message names the labels.
+            ValueError: If no text has the label; the message lists the labels.
         """
         for table in self.by_label:
             if table.label == label:
@@ -201,13 +207,14 @@ class LmiResult(Result):
 
     @property
     def heads(self) -> dict[int, tuple[str, ...]]:
-        """The head of each label, as `shortcut_reliance` takes it."""
+        """Label -> tokens of its head; an argument of `shortcut_reliance`."""
         return {table.label: table.head for table in self.by_label}
 
     @property
     def definition(self) -> str:
-        """The definition of the figures, in words."""
+        """A sentence on how the figures were computed: the logarithm, the units and |D|."""
         unit = "texts" if self.count == "presence" else "tokens"
+        # |D| is the number of distinct tokens in two papers, and otherwise that of counted units.
         divisor = "distinct tokens" if self.denominator == "vocab" else unit
         measure = "nats"
         if self.log_base is not None:
@@ -218,7 +225,10 @@ class LmiResult(Result):
         )
 
     def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
-        """Return the name of each label: its number if there are no names.
+        """Return label -> name of the label, such as `{0: "negative", 1: "positive"}`.
+
+        Args:
+            names: Names of the labels 0, 1, …; None to name each label by its number.
 
         Raises:
             ValueError: If a label has no name, or two labels have the same name.
@@ -415,8 +425,11 @@ def _parse_corpus(data: Iterable[Any], labels: Any, tokenizer: str | Tokenizer) 
 
     Args:
         data: N texts, or N lists of tokens if `tokenizer` is "none".
-        labels: (N,) labels, of at least two kinds.
+        labels: (N,) whole numbers, of which at least two differ.
         tokenizer: "words", "none", a function of a text, or a Hugging Face tokenizer.
+
+    Returns:
+        The interned tokens of the N texts, the distinct labels, and the rows of each label.
     """
     if not callable(tokenizer):
         check_one_of(tokenizer, TOKENIZERS, "tokenizer")
@@ -435,28 +448,28 @@ def _parse_corpus(data: Iterable[Any], labels: Any, tokenizer: str | Tokenizer) 
             f"Expected texts of at least two labels, but got labels: {int(distinct[0])}."
         )
     return _Corpus(
-        texts=_intern(texts, tokenizer),
+        texts=_intern_tokens(texts, tokenizer),
         labels=distinct,
         rows_by_label=group_rows(codes, len(distinct)),
     )
 
 
-def _intern(texts: list[Any], tokenizer: str | Tokenizer) -> InternedTexts:
+def _intern_tokens(texts: list[Any], tokenizer: str | Tokenizer) -> InternedTexts:
     """Split texts and number their tokens."""
     if tokenizer == "words":
         return intern_texts(texts)
     if tokenizer == "none":
         return intern_token_lists(texts)
-    # A tokenizer of transformers can be called too, but returns its own ids then.
+    # A Hugging Face tokenizer is also a function, but returns numbers instead of tokens.
     split: Any = getattr(tokenizer, "tokenize", tokenizer)
     return intern_token_lists(map(split, texts))
 
 
 def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
-    """Count the tokens of each label, and in how many texts they occur.
+    """Count how often each token occurs in the texts of each label, and in how many texts.
 
     Args:
-        corpus: Labeled texts in tokens.
+        corpus: The tokens of the texts, and the rows of the texts of each label.
         is_presence: Whether a token counts once per text.
 
     Raises:

@@ -110,9 +110,7 @@ def assign_frequency_bins(
     frequencies: Mapping[str, int],
     n_bins: int,
 ) -> NDArray[np.int64]:
-    """Assign tokens to bins of similar frequency.
-
-    Each bin holds about the same share of the running text.
+    """Assign tokens to bins of similar frequency, each with about as many occurrences.
 
     Args:
         vocabulary: The V tokens.
@@ -132,8 +130,8 @@ def assign_frequency_bins(
     # Distinct frequencies in ascending order, and how many tokens have each.
     distinct_counts, n_tokens = np.unique(counts[is_counted], return_counts=True)
 
-    # If the running text is sorted by the frequency of its tokens, each frequency takes a segment
-    # of it. Its bin is the one that the middle of this segment is in.
+    # If all occurrences are sorted by the frequency of their tokens, each frequency is a segment of
+    # this sequence. Its bin is the one that contains the middle of the segment.
     mass = distinct_counts * n_tokens
     total = max(int(mass.sum()), 1)
     middle = np.cumsum(mass) - mass / 2

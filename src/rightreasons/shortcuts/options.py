@@ -1,7 +1,6 @@
 """Options of the question about shortcuts.
 
-They are kept apart from the question, so that a command lists them without importing numpy or
-torch.
+They have their own module, so that a command lists them without importing numpy or torch.
 """
 
 from __future__ import annotations

@@ -39,47 +39,47 @@ TYPE_NAMES = ("shortcut-cued", "lexicon-cued", "grammar-cued", NULL_NAME)
 """Series of the picture of types."""
 
 
-def draw_tests(key: str, m: ShortcutAnswers) -> Drawing:
+def draw_tests(key: str, measurement: ShortcutAnswers) -> Drawing:
     """Draw the effect of each test."""
     rows = []
-    for row in m.swaps.rows:
+    for row in measurement.swaps.rows:
         rows.append((row.test, [row.estimate]))
     return dot_rows(key, rows=rows, series=("decides",), xlabel="share of all predictions")
 
 
-def draw_types(key: str, m: Any) -> Drawing:
+def draw_types(key: str, measurement: Any) -> Drawing:
     """Draw the shortcut rate, its two types and the rate of the null model, as in Figure 1 of the paper.
 
     Args:
-        key: The key of the picture.
-        m: `ShortcutAnswers` with attributions.
+        key: Key of the drawing in the report.
+        measurement: `ShortcutAnswers` with attributions.
     """
-    reliance = m.measured.reliance
+    reliance = measurement.measured.reliance
     # The intervals of the two types are not drawn, because they would overlap that of the rate.
     estimates = [
         make_estimate(reliance.shortcut_reliance, reliance.interval),
         Estimate(reliance.lexicon_cued),
         Estimate(reliance.grammar_cued),
-        Estimate(m.null.rate),
+        Estimate(measurement.null.rate),
     ]
-    rows = [(m.items.name, estimates)]
+    rows = [(measurement.items.name, estimates)]
     return dot_rows(key, rows=rows, series=TYPE_NAMES, xlabel="share of predictions")
 
 
-def draw_bins(key: str, m: Any) -> Drawing:
+def draw_bins(key: str, measurement: Any) -> Drawing:
     """Draw accuracy and shortcuts by confidence, as in Figure 3 of the paper.
 
     Args:
-        key: The key of the picture.
-        m: `ShortcutAnswers` with attributions.
+        key: Key of the drawing in the report.
+        measurement: `ShortcutAnswers` with attributions.
     """
-    bins = m.measured.reliance.bins
+    bins = measurement.measured.reliance.bins
     accuracies = []
     for row in bins:
         # A bin stores the share of correct predictions, and the interval needs their number.
         n_correct = round((row.accuracy or 0.0) * row.n_items)
-        accuracies.append(estimate_share(n_correct, row.n_items, m.context.resampling))
-    return draw_confidence_bins(key, bins, intervals=accuracies, null=m.null.rate)
+        accuracies.append(estimate_share(n_correct, row.n_items, measurement.context.resampling))
+    return draw_confidence_bins(key, bins, intervals=accuracies, null=measurement.null.rate)
 
 
 def draw_confidence_bins(
@@ -93,11 +93,11 @@ def draw_confidence_bins(
     """Draw the reliability diagram and, below it, the stacked types of each bin.
 
     Args:
-        key: The key of the picture.
+        key: Key of the drawing in the report.
         bins: M bins of confidence; empty ones are left blank.
         intervals: M accuracies with their intervals; None for empty bins.
         null: The shortcut rate of the null model over all items.
-        title: The title of the picture; "" for none.
+        title: The title of the picture; "" if there is none.
 
     Returns:
         The drawing.
@@ -181,25 +181,24 @@ def _stack_types(bins: Sequence[ConfidenceBin], colors: Mapping[str, str]) -> li
     return layers
 
 
-def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
+def draw_training(key: str, measurement: ShortcutAnswers) -> Drawing:
     """Draw shortcut rate, F1 and calibration error over training, as in Figure 2 of the paper.
 
     Args:
-        key: The key of the picture.
-        m: Answers with the records of `ShortcutCallback`, whose columns are those of
+        key: Key of the drawing in the report.
+        measurement: Answers with the records of `ShortcutCallback`, whose columns are those of
             `ShortcutMeasurement.record`.
     """
-    # The columns are those of `ShortcutMeasurement.record`, which the callback writes.
     steps = []
     rates = []
     f1_scores = []
     errors = []
     null_rates = []
-    for row in m.records:
+    for row in measurement.records:
         steps.append(row["step"])
         rates.append(Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]))
         f1_scores.append(Estimate(row["f1"]))
-        # Few items have no interval of the calibration error.
+        # With few items, the calibration error has no interval.
         errors.append(Estimate(row["ece"], *row["ece_interval"] or ()))
         null_rates.append(Estimate(row["null_rate"]))
     lines = [

@@ -1,8 +1,8 @@
 """The question of an audit: does the model rely on shortcuts?
 
-What decides is measured by swaps; the figures of the Reliability Paradox, about the words that
-predictions rely on, follow. `SHORTCUTS` declares the figures, the rules of the verdict, and the
-parts of the page; its sentences are in `question.md.j2`.
+The verdict rests on swaps, which measure what decides. The figures of the Reliability Paradox, about
+the words that predictions rely on, supplement it. `SHORTCUTS` declares the figures, the rules of the
+verdict, and the parts of the page; its sentences are in `question.md.j2`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from rightreasons.shortcuts.wording import (
     list_insertion_rows,
     list_test_rows,
     name_pair_key,
+    needs_agreement,
     quote_words,
     subject,
 )
@@ -61,60 +62,65 @@ PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022; Tango 1998"
 
 
-def get_deciding_share(m: ShortcutAnswers) -> Estimate | None:
+def get_deciding_share(measurement: ShortcutAnswers) -> Estimate | None:
     """Return the share of all predictions that the strongest feature decides."""
-    return m.deciding_estimate
+    return measurement.deciding_estimate
 
 
-def get_follow_rate(m: ShortcutAnswers) -> Estimate | None:
+def get_follow_rate(measurement: ShortcutAnswers) -> Estimate | None:
     """Return the follow rate of the strongest feature."""
-    return None if m.strongest is None else m.strongest.follow_rate
+    return None if measurement.strongest is None else measurement.strongest.follow_rate
 
 
-def get_shortcut_rate(m: ShortcutAnswers) -> Estimate:
+def get_shortcut_rate(measurement: ShortcutAnswers) -> Estimate:
     """Return the share of predictions that are shortcut-cued."""
     # A withheld figure has a row without a value, so that its absence is seen.
-    if m.measured is None:
+    if measurement.measured is None:
         return Estimate(None)
-    reliance = m.measured.reliance
+    reliance = measurement.measured.reliance
     return make_estimate(reliance.shortcut_reliance, reliance.interval)
 
 
-def get_excess(m: ShortcutAnswers) -> Estimate:
+def get_excess(measurement: ShortcutAnswers) -> Estimate:
     """Return the shortcut rate minus that of the null model."""
-    if m.null is None:
+    if measurement.null is None:
         return Estimate(None)
-    return make_estimate(m.null.excess, m.null.interval)
+    return make_estimate(measurement.null.excess, measurement.null.interval)
 
 
-def get_tradeoff(m: ShortcutAnswers) -> Estimate | None:
-    """Return F1 divided by the shortcut rate."""
-    # The page shows it with its parts only: alone it rewards a low rate without limit.
-    if m.measured is None:
+def get_tradeoff(measurement: ShortcutAnswers) -> Estimate | None:
+    """Return F1 divided by the shortcut rate; None if no attributions were measured."""
+    # The page shows the quotient only together with its two parts.
+    if measurement.measured is None:
         return None
-    tradeoff = m.measured.tradeoff
+    tradeoff = measurement.measured.tradeoff
     return make_estimate(tradeoff.shortcut_tradeoff, tradeoff.interval)
 
 
 def has_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
-    """Return whether the model scores answers, which is fast enough for thousands of queries.
+    """Return whether answers can be scored, which is fast enough for thousands of queries.
 
-    A model that generates its answers takes a pass per token. If it runs locally, with gradients,
+    A model that generates its answers needs one pass per token. If it runs locally, with gradients,
     its answers can be scored instead.
+
+    Args:
+        context: The audit; its `prompted` is None for a classifier.
+        options: Options of the question, which do not matter.
     """
     if context.prompted is None or context.prompted.rendering.scoring != "generated":
         return True
     return not context.why_no_gradients()
 
 
-def has_conclusion(m: ShortcutAnswers, *, key: str) -> bool:
+def has_conclusion(measurement: ShortcutAnswers, *, key: str) -> bool:
     """Return whether the tests lead to a conclusion of `conclude`."""
-    return m.conclusion == key
+    return measurement.conclusion == key
 
 
 def make_rules() -> tuple[Rule, ...]:
     """Return the rules of the verdict: one for each conclusion, "open" last."""
     rules = []
+    # "open" has no condition: it applies if no other rule does.
     for key, tone in TONES.items():
         if key != "open":
             rules.append(Rule(tone, key, condition=functools.partial(has_conclusion, key=key)))
@@ -122,24 +128,32 @@ def make_rules() -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
-    """Yield the figures with a value for each item, by which `compare` pairs two audits.
+def list_item_figures(measurement: ShortcutAnswers) -> Iterator[ItemFigure]:
+    """Yield the figures with a value for each item, which `compare` uses to pair two audits.
 
-    They are whether each prediction is shortcut-cued, and for each pair of words whether its swap
-    flips the prediction. Only items that were tested have a value.
+    The first figure is whether each prediction is shortcut-cued. Each pair of words has another
+    one: whether its swap flips the prediction. Only items that were tested have a value.
+
+    Args:
+        measurement: The answers, with the swaps and, if the model has gradients, the attributions.
     """
-    if m.items is not None and m.measured is not None:
+    # Models without gradients have no shortcut rate.
+    if measurement.items is not None and measurement.measured is not None:
         yield ItemFigure.from_arrays(
-            "shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued
+            "shortcut_rate",
+            "Shortcut-cued",
+            "lower",
+            measurement.items.ids,
+            measurement.measured.cued,
         )
     # Two pairs may have the same predictive words, of which the stronger one comes first.
     figure_by_key: dict[str, ItemFigure] = {}
-    for index, change in enumerate(m.swaps.pair_changes):
+    for index, change in enumerate(measurement.swaps.pair_changes):
         # The key names the words, so that a comparison never pairs two different features.
         key = f"deciding_share.{name_pair_key(change.pair)}"
         if key in figure_by_key:
             continue
-        ids = [m.context.primary.ids[row] for row in change.rows.tolist()]
+        ids = [measurement.context.primary.ids[row] for row in change.rows.tolist()]
         is_strongest = index == 0
         figure_by_key[key] = ItemFigure.from_arrays(
             key,
@@ -152,47 +166,50 @@ def list_item_figures(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     yield from figure_by_key.values()
 
 
-def make_data(m: Any) -> dict[str, Any]:
-    """Return the contents of audit.json in addition to the figures.
+def make_data(measurement: Any) -> dict[str, Any]:
+    """Return the data that audit.json stores about the question, next to the figures.
 
     Args:
-        m: The answers.
+        measurement: `ShortcutAnswers`.
 
     Returns:
-        `swaps`, the results of all tests; `protocol` and `tested`, the settings and the record for a
-        later audit; and either `withheld`, the reason why there are no attributions, or the figures of
-        the paper.
+        `swaps`, the results of all tests; `protocol` and `tested`, the settings and the record for
+        a later audit; and either `withheld`, the reason why there are no attributions, or the
+        figures of the paper.
     """
     swaps = {
-        "conclusion": m.conclusion,
-        "tests": [row.to_dict() for row in m.swaps.rows],
-        "insertions": [row.to_dict() for row in m.swaps.insertions],
-        "pairs": [row.to_dict() for row in m.swaps.pairs],
-        "n_near_duplicates": int(m.remembered.sum()),
-        "untested": dict(m.swaps.untested),
-        "judged": {row.name: m.judge.judge(row) for row in m.deciding},
-        "n_items": m.swaps.n_items,
-        "n_passes": m.swaps.n_passes,
-        "n_duplicates": m.swaps.n_duplicates,
-        "n_unstable": m.swaps.n_unstable,
-        "has_training": not m.is_halved,
+        "conclusion": measurement.conclusion,
+        "tests": [row.to_dict() for row in measurement.swaps.rows],
+        "insertions": [row.to_dict() for row in measurement.swaps.insertions],
+        "pairs": [row.to_dict() for row in measurement.swaps.pairs],
+        "n_near_duplicates": int(measurement.remembered.sum()),
+        "untested": dict(measurement.swaps.untested),
+        "judged": {row.name: measurement.judge.judge(row) for row in measurement.deciding},
+        "n_items": measurement.swaps.n_items,
+        "n_passes": measurement.swaps.n_passes,
+        "n_duplicates": measurement.swaps.n_duplicates,
+        "n_unstable": measurement.swaps.n_unstable,
+        "has_training": not measurement.is_halved,
     }
-    protocol = {"protocol": m.protocol.to_dict(), "tested": make_earlier_values(m)}
-    # Half of the audited items are no training texts.
-    if not m.is_halved:
-        swaps["training_digest"] = digest_texts(m.context.train)
-    if m.measured is None:
-        return {"swaps": swaps, "withheld": m.withheld, **protocol}
+    protocol = {
+        "protocol": measurement.protocol.to_dict(),
+        "tested": make_earlier_values(measurement),
+    }
+    # Audited items that replace training texts have no digest.
+    if not measurement.is_halved:
+        swaps["training_digest"] = digest_texts(measurement.context.train)
+    if measurement.measured is None:
+        return {"swaps": swaps, "withheld": measurement.withheld, **protocol}
 
     # The keys are those of `ShortcutCallback`, so that both are read by the same code.
-    reliance = m.measured.reliance
+    reliance = measurement.measured.reliance
     return {
         "swaps": swaps,
-        "splits": {m.items.name: m.measured.record()},
+        "splits": {measurement.items.name: measurement.measured.record()},
         "null": {name: null.to_dict() for name, null in reliance.null.items()},
         "bins": [row.to_dict() for row in reliance.bins],
-        "over_training": list(m.records),
-        "attribution": m.measured.attributions.definition,
+        "over_training": list(measurement.records),
+        "attribution": measurement.measured.attributions.definition,
         **protocol,
     }
 
@@ -339,6 +356,7 @@ SHORTCUTS = Question(
         MIN_ITEMS=MIN_ITEMS,
         WORD_TESTS=WORD_TESTS,
         is_plural=is_plural,
+        needs_agreement=needs_agreement,
         margin_of=describe_margin,
         subject=subject,
         find_missing_class=find_missing_class,

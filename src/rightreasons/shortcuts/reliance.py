@@ -1,4 +1,4 @@
-"""Measure how far predictions rely on shortcuts: a rate, its types, and the rate of blind picks.
+"""Measure how many predictions rely on shortcuts, of which type, and how many would by chance.
 
 `detector` finds the shortcuts of each prediction. `shortcut_reliance` is the entry point: it
 summarizes them, compares their rate with that of the null models, and splits it by outcome and by
@@ -316,8 +316,15 @@ def summarize_shortcuts(
 
 
 def _compare_labels(shortcuts: Shortcuts, predictions: Any, references: Any) -> NDArray[np.bool_]:
-    """Return (N,) whether each prediction is correct."""
-    # Du et al. look for shortcuts of the gold label, which says nothing about correctness.
+    """Return (N,) whether each prediction is correct.
+
+    Args:
+        shortcuts: Shortcuts of N labels, which are the predicted ones unless `predictions` is
+            given.
+        predictions: (N,) predicted labels if the shortcuts are those of other labels, such as the
+            gold labels in Du et al.; otherwise None.
+        references: (N,) gold labels.
+    """
     labels = check_labels(references)
     predicted = shortcuts.predictions
     if predictions is not None:
@@ -329,12 +336,12 @@ def _compare_labels(shortcuts: Shortcuts, predictions: Any, references: Any) -> 
 def _compare_with_null(
     cued: NDArray[np.bool_], chances: NDArray[np.float64], resampling: Resampling
 ) -> NullModel:
-    """Compare the shortcut rate with that of blind picks, prediction by prediction.
+    """Compare the shortcut rate with the rate that random tokens would have.
 
     Args:
         cued: (N,) whether each prediction is shortcut-cued.
-        chances: (N,) chance that blind picks of tokens hit a shortcut.
-        resampling: Level of the interval, resamples, permutations and seed.
+        chances: (N,) chance that at least one of as many random tokens of the text is a shortcut.
+        resampling: Confidence level, numbers of resamples and permutations, and seed.
     """
     n_cued = int(cued.sum())
     rate = chances.mean()
@@ -350,11 +357,11 @@ def _compare_with_null(
 def _measure_outcome(
     cued: NDArray[np.bool_], mask: NDArray[np.bool_], confidence_level: float
 ) -> OutcomeShare:
-    """Return the share of shortcut-cued predictions among those of one outcome, such as the correct ones.
+    """Return the share of shortcut-cued predictions among the correct, or the incorrect, ones.
 
     Args:
         cued: (N,) whether each prediction is shortcut-cued.
-        mask: (N,) whether it has the outcome.
+        mask: (N,) whether it is correct, or whether it is incorrect.
         confidence_level: Level of the interval.
     """
     # A model without errors has no incorrect predictions, and a share of none is undefined.
@@ -379,7 +386,9 @@ def _bin_by_confidence(
     is_correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
-    """Return the shares of the types of predictions by bin of confidence, as in the paper's Figure 3.
+    """Return the shares of lexicon- and grammar-cued predictions in each bin of confidence.
+
+    Figure 3 of the paper shows these shares.
 
     Args:
         confidences: (N,) probabilities of the predicted labels.
@@ -388,7 +397,7 @@ def _bin_by_confidence(
         n_bins: Number of bins of equal width.
 
     Returns:
-        All bins; an empty one has None in place of its shares.
+        All bins. The shares of a bin without predictions are None.
     """
     # The edges are those of `calibration_error`, so that both read the same bins.
     edges = make_uniform_edges(n_bins)
@@ -396,7 +405,7 @@ def _bin_by_confidence(
     bins = []
     for number, (lower, upper) in enumerate(itertools.pairwise(edges.tolist())):
         rows = np.flatnonzero(bin_indices == number)
-        # Empty bins stay, so that tables of two models have the same rows.
+        # Empty bins are listed, so that tables of two models have the same rows.
         if not len(rows):
             bins.append(ConfidenceBin(lower, upper, n_items=0))
             continue
@@ -428,7 +437,8 @@ def _list_examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[Short
     # The flags are computed once, as every access to the property combines all tokens.
     is_shortcut = shortcuts.is_shortcut
     examples = []
-    # Positions count from the first token of the text, as a reader of one text does.
+    # The tokens of text i are those from offsets[i] to offsets[i + 1]. Positions count from the
+    # first token of their text.
     spans = itertools.pairwise(shortcuts.offsets.tolist())
     for (start, stop), type_code in zip(spans, types.tolist(), strict=True):
         positions = np.flatnonzero(is_shortcut[start:stop])

@@ -80,7 +80,7 @@ def deciding_share(
             to swap.
         control: (N,) predicted labels after a matched change of something else; -1 if there is
             nothing to change.
-        goals: (N,) label that the new feature predicts, -1 for none; None (default) if unknown.
+        goals: (N,) label that the new feature predicts, -1 if there is none; None (default) if unknown.
         clusters: (N,) cluster of each item; None (default) for independent items.
         resampling: Level of the interval, which is that of `paired_share_interval`.
 
@@ -123,7 +123,7 @@ def deciding_share(
     # An item without the feature cannot be decided by it: it counts as unchanged.
     changes = (treated >= 0) & (treated != original)
     control_changes = (untreated >= 0) & (untreated != original)
-    # A swap whose new feature predicts the predicted label anyway says nothing about following.
+    # Only a swap towards another label than the predicted one shows whether the model follows it.
     is_towards_other = (treated >= 0) & (targets >= 0) & (targets != original)
     follows = (treated == targets)[is_towards_other]
     follow_rate = None
@@ -157,21 +157,21 @@ def paired_share_interval(
 ) -> Interval:
     r"""Compute the score interval of the difference of two shares of the same items.
 
-    With b items of the first kind alone and c of the second alone, it holds the differences
-    \(\Delta\) with
+    With b items that only have the first flag and c items that only have the second one, it
+    contains the differences \(\Delta\) with
 
     \[ \left| \frac{b - c - n \Delta}{\sqrt{n (2 q + \Delta (1 - \Delta))}} \right| \le z, \]
 
-    where q is the maximum-likelihood estimate of the second's chance, given \(\Delta\). As the
-    variance is that of the margin rather than of the data, a difference that equals a margin is
-    called smaller no more often than the level says, also far in the tail
+    where q is the maximum-likelihood estimate of the probability of the second flag, given
+    \(\Delta\). The variance is computed under the hypothetical difference rather than from the
+    data, so that the error rates of tests against a margin hold even far in the tail
     (docs/evidence/validity.md). With clusters, n, b and c are divided by the design effect.
 
     Args:
         first: (N,) flags.
         second: (N,) flags of the same items.
         clusters: (N,) cluster of each item; None (default) for independent items.
-        confidence_level: Such as 0.95.
+        confidence_level: Confidence level, such as 0.95.
 
     Returns:
         The interval, inside [-1, 1].
@@ -199,7 +199,7 @@ def paired_share_interval(
     center = float(differences.mean())
 
     def exceed(difference: float) -> float:
-        """Return how far a difference is outside of the interval, in standard errors."""
+        """Return by how many standard errors a difference is outside of the interval."""
         score = _compute_score(n_first, n_second, n_effective, difference)
         return abs(score) - quantile
 
@@ -300,7 +300,7 @@ def fixed_share(
         exchanged: (N,) predicted labels with another text in place of the rest; -1 if there is
             none.
         clusters: (N,) cluster of each item; None (default) for independent items.
-        resampling: Level of the interval.
+        resampling: Confidence level of the interval.
 
     Returns:
         `DecidingShare`; its `rate` is the share that stays the same, and `control_rate` is c. If
@@ -324,8 +324,8 @@ def fixed_share(
     original_shares = _compute_label_shares(original[is_edited], n_labels)
     edited_shares = _compute_label_shares(edited[is_edited], n_labels)
     chance = float(original_shares @ edited_shares)
-    # (N,) agreement scaled from chance (0) to always (1). It stays 0 for a model that always
-    # predicts one label, whose predictions agree by chance alone.
+    # (N,) agreement, scaled so that its mean is 0 by chance and 1 if all predictions stay the same.
+    # It is 0 for a model that always predicts one label, whose predictions agree by chance.
     stays = (edited == original).astype(np.float64)
     scaled = np.zeros(len(stays))
     low = -1.0

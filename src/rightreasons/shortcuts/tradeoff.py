@@ -127,8 +127,8 @@ def shortcut_tradeoff(
     is_averaged = _find_occurring_classes(counts)
     if n_classes is not None:
         is_averaged = np.ones(size, dtype=np.bool_)
-    score, rate = _compute_parts(counts, average, is_averaged)
-    ratio = _divide(score, rate)
+    score, rate = _compute_score_and_rate(counts, average, is_averaged)
+    ratio = _divide_scores(score, rate)
 
     # JSON has neither NaN nor infinity.
     tradeoff = None
@@ -136,7 +136,7 @@ def shortcut_tradeoff(
     if np.isfinite(ratio):
         tradeoff = float(ratio)
         ratios = _resample_ratios(counts, average, is_averaged, resampling)
-        interval = _make_interval(ratios, resampling.level)
+        interval = _make_ratio_interval(ratios, resampling.level)
     return ShortcutTradeoff(
         shortcut_tradeoff=tradeoff,
         score=float(score) if np.isfinite(score) else None,
@@ -178,7 +178,7 @@ def _find_occurring_classes(counts: Counts) -> NDArray[np.bool_]:
     return np.asarray(n_labels + n_predictions > 0)
 
 
-def _compute_parts(
+def _compute_score_and_rate(
     counts: Counts, average: str, is_averaged: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Compute the score and the shortcut rate of tables of counts.
@@ -218,11 +218,11 @@ def _compute_parts(
     return np.asarray(f1.sum(axis=-1) / is_averaged.sum()), rate
 
 
-def _divide(score: Floats, rate: Floats) -> Floats:
+def _divide_scores(score: Floats, rate: Floats) -> Floats:
     """Divide scores by rates.
 
     The quotient is infinite for a rate of 0, so that it sorts above every number, and NaN for an
-    undefined score.
+    undefined score, whatever the rate.
     """
     is_cued = rate > 0
     # A divisor of 0 is replaced, so that numpy does not warn.
@@ -253,8 +253,8 @@ def _resample_ratios(
     for n_draws in resampling.split_into_blocks(counts.size, max_numbers=MAX_CELLS_PER_BLOCK):
         draws = rng.multinomial(n_items, shares, size=n_draws)
         tables = draws.reshape(-1, *counts.shape)
-        score, rate = _compute_parts(tables, average, is_averaged)
-        ratios.append(_divide(score, rate))
+        score, rate = _compute_score_and_rate(tables, average, is_averaged)
+        ratios.append(_divide_scores(score, rate))
     return np.concatenate(ratios)
 
 
@@ -284,7 +284,7 @@ def _smooth_shares(counts: Counts) -> Floats:
     return np.asarray(smoothed / smoothed.sum())
 
 
-def _make_interval(ratios: Floats, confidence_level: float) -> Interval | None:
+def _make_ratio_interval(ratios: Floats, confidence_level: float) -> Interval | None:
     """Return the percentile bootstrap interval of the ratios of resamples.
 
     Args:

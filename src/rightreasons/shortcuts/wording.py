@@ -46,26 +46,26 @@ PLURAL_TESTS = (
 )
 """Tests whose features are plural."""
 
+AGREEING_TESTS = tuple(test for test in GROUPS if test not in ("words named before", "rare words"))
+"""Tests of lists, which swap the words of the predicted label. Pairs and rare words are swapped in
+all texts that contain them."""
+
 
 def subject(row: FeatureEffect) -> str:
-    """Return a name of what decides that can be the subject of a sentence.
+    """Return a noun phrase for a feature, such as "the words “too” and “best”" or "the length".
 
-    A list is named by its most effective words, and the form by its marks, so that a reader sees
-    the thing.
+    A list is named by its most effective words, and the form by its marks.
+
+    Args:
+        row: Effect of the feature, with its test, its name and its words.
     """
     words = row.words[:MAX_SUBJECT_WORDS]
     if row.test in ("words", "insertion"):
         return f"the {_name_kind(row.words)} {quote_words(row.words)}"
     if row.test in GROUPS:
-        group = GROUPS[row.test]
-        if not words:
-            return group
-        # The words are all named or, if they are many, examples.
-        is_complete = len(words) == len(row.words) and group == "the words"
-        relation = " " if is_complete else ", such as "
-        return f"{group}{relation}{quote_words(words)}"
+        return _name_group(GROUPS[row.test], row.words)
     if row.test == "form" and words:
-        return f"{row.name}, such as {quote_words(words)}"
+        return f"{row.name} (such as {quote_words(words)})"
     if row.test == "any word":
         return "the exact wording"
     if row.test == "place":
@@ -78,10 +78,28 @@ def subject(row: FeatureEffect) -> str:
     return f"the {row.name}"
 
 
+def _name_group(group: str, words: Sequence[str]) -> str:
+    """Return a noun phrase for a list of words: all of them, or the first ones as examples.
+
+    Args:
+        group: Noun phrase for the list, such as "the words" or "rare words".
+        words: Words of the list, the most effective first; empty if they have no names.
+    """
+    if not words:
+        return group
+    named_words = words[:MAX_SUBJECT_WORDS]
+    if group == "the words" and len(words) <= MAX_SUBJECT_WORDS:
+        return f"{group} {quote_words(named_words)}"
+    if group in ("words", "rare words"):
+        return f"{group} such as {quote_words(named_words)}"
+    # The sentence continues after the name, and commas around the examples would split it.
+    return f"{group} (such as {quote_words(named_words)})"
+
+
 def _name_kind(words: Sequence[str]) -> str:
-    """Return the common noun of words and marks."""
-    # A reader of “:)” looks for a mark, not for a word.
+    """Return a noun for words and marks: "word", "words", "mark", "marks" or "words and marks"."""
     n_marks = sum(is_punctuation(word) for word in words)
+    # In the singular; several words get an "s".
     kind = "word"
     if n_marks == len(words):
         kind = "mark"
@@ -114,9 +132,14 @@ def is_plural(row: FeatureEffect) -> bool:
     return row.test in PLURAL_TESTS
 
 
+def needs_agreement(row: FeatureEffect) -> bool:
+    """Return whether a test only swaps words that predict the label that the model predicts."""
+    return row.test in AGREEING_TESTS
+
+
 def describe_decision(row: FeatureEffect) -> str:
     """Return a decision with its margin, such as "less than 50%"."""
-    # The margins are those of the test, not of the pair: a list may decide more than a word.
+    # Each test has its own margins, because a list of words may decide more than a single pair.
     margin = TEST_MARGINS[row.test]
     texts = {
         "large": f"more than {margin.large:.0%}",
@@ -140,7 +163,11 @@ def name_feature(row: FeatureEffect) -> str:
 
 
 def list_cells(row: FeatureEffect) -> tuple[Cell, ...]:
-    """Return the cells of a feature from its name on."""
+    """Return cells of a table about a feature.
+
+    They are its name, its effect, the share of texts that have it, the shares of predictions that
+    change with the swap and with the control, and the follow rate.
+    """
     effect = row.effect
     return (
         name_feature(row),
@@ -152,15 +179,15 @@ def list_cells(row: FeatureEffect) -> tuple[Cell, ...]:
     )
 
 
-def list_test_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+def list_test_rows(measurement: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Yield the effect of each test."""
     # A test that could not be made has no row; the verdict names it.
-    for row in m.swaps.rows:
+    for row in measurement.swaps.rows:
         yield row.test, *list_cells(row), describe_decision(row)
 
 
-def list_insertion_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+def list_insertion_rows(measurement: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Yield, for each label, the word whose insertion changes most predictions to that label."""
-    for row in m.swaps.insertions:
-        label = m.context.label_name(row.label)
+    for row in measurement.swaps.insertions:
+        label = measurement.context.label_name(row.label)
         yield row.words[0], label, row.estimate, row.effect.control_rate

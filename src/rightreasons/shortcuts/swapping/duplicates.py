@@ -29,7 +29,7 @@ RUN_LENGTH = 3
 """Number of words of a run."""
 
 MAX_HOLDERS = 200
-"""A run that occurs in more texts than this does not distinguish any two of them."""
+"""Number of texts above which a run is ignored, because many different texts share it."""
 
 MIN_SIMILARITY = 0.8
 """Smallest share of common runs of two near duplicates."""
@@ -72,7 +72,8 @@ def near_duplicates(
         Broder (1997), On the resemblance and containment of documents.
 
     Example:
-        The first shares five of its six runs, of seven together: 5 / 7 = 0.71.
+        The first text and a training text have seven distinct runs, of which they share five:
+        5 / 7 = 0.71.
 
         >>> training = ["it was a long and quiet film .", "the plot is thin"]
         >>> texts = ["it was a long and quiet film !", "the plot is thin"]
@@ -93,9 +94,14 @@ def near_duplicates(
 def cluster_duplicates(
     texts: Sequence[str], *, threshold: float = MIN_SIMILARITY
 ) -> NDArray[np.int64]:
-    """Return (N,) the cluster of each text: that of its near duplicates, and of theirs in turn.
+    """Group near duplicates: two texts are in one cluster if a chain of near duplicates links them.
 
-    A cluster is named by the row of its earliest text.
+    Args:
+        texts: N texts.
+        threshold: Smallest similarity of near duplicates, as in `near_duplicates`.
+
+    Returns:
+        (N,) cluster of each text, which is the row of the earliest text of the cluster.
 
     Example:
         >>> cluster_duplicates(["it is a film", "no", "it is a film", "it is a show"]).tolist()
@@ -165,18 +171,18 @@ def _iterate_similar(
     training: Table,
     threshold: float,
 ) -> Iterator[SimilarTexts]:
-    """Yield the pairs of a text and a training text whose runs have a large enough overlap.
+    """Yield the pairs of a text and a training text that share enough of their runs.
 
     Args:
-        texts: (N, R) table of texts and their runs.
-        training: (M, R) table of training texts and the same runs.
+        texts: (N, R) sparse table that is 1 if a text contains a run of words.
+        training: (M, R) sparse table of training texts and the same runs.
         threshold: Smallest Jaccard similarity of the two sets of runs.
 
     Yields:
         Pairs of rows, block by block: all pairs at once would not fit into the memory.
     """
     n_holders = training.sum(axis=0)
-    # A run of hundreds of texts would make every pair of them a candidate.
+    # A run that is in hundreds of texts would make every pair of them a candidate.
     distinctive = np.flatnonzero(n_holders <= MAX_HOLDERS)
     n_holders = n_holders[distinctive]
     texts = texts[:, distinctive]

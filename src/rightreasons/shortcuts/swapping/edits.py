@@ -1,4 +1,4 @@
-"""Exchange something of an item for that of another label, and as a control of its own label.
+"""Exchange a feature of an item for that of another label, or as a control for that of its own label.
 
 Every edit has the same shape. A *treated* item has a feature of another label (the *goal*), a
 *control* item is changed in the same manner without a step towards another label. Words are
@@ -30,7 +30,7 @@ class Edit:
     Attributes:
         treated: The item with a feature of another label; None if it has nothing to exchange.
         control: The item with a matched change of no consequence; None if it has nothing to change.
-        goal: Label that the new feature predicts; -1 for none.
+        goal: Label that the new feature predicts; -1 if there is none.
         words: Words that were replaced.
     """
 
@@ -49,7 +49,7 @@ class Pair:
     """Two words of different labels that are exchanged for each other.
 
     Attributes:
-        column: Column of the items that they are looked for in.
+        column: Column of the texts in which the words are exchanged: 0, or 1 for second texts.
         words: The two words. The second is neutral if no word of another label resembles the first.
         labels: Label that each predicts; -1 for a neutral word.
     """
@@ -80,13 +80,14 @@ def swap_pairs(
 ) -> Edit:
     """Exchange the two words of each pair for each other wherever they occur in an item.
 
-    A neutral word is put in place of its partner, but is not replaced itself: it is no feature of
-    any label.
+    A neutral word replaces its partner but is not replaced itself, because it is no feature of any
+    label.
 
     Args:
         training: Labeled texts, which offer the words of the control.
-        pairs: The pairs. If a word is in several of them, the first one counts.
-        item: The texts of the item.
+        pairs: Pairs of words with the label that each word predicts, or -1 for a neutral word. If a
+            word is in several pairs, the first one counts.
+        item: A tuple of one text, or of two texts for a task of pairs.
         rng: Generator of the choices of the control.
     """
     # (column, word) -> its replacement, and the label that the replacement predicts.
@@ -107,7 +108,7 @@ def swap_pairs(
             # A neutral word predicts no label.
             if predicted_label >= 0:
                 predicted_labels.add(predicted_label)
-    # An item with words of two labels has features of both exchanged, and so no single goal.
+    # If words of two labels were exchanged, the edited item has no single goal.
     goal = predicted_labels.pop() if len(predicted_labels) == 1 else -1
     return _edit_words(training, item, replacements, goal, rng, excluded=())
 
@@ -121,17 +122,17 @@ def swap_list(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange every listed word of an item that predicts its label for a listed word of another label.
+    """Exchange all words of an item that predict its label for words that predict another label.
 
-    A word is replaced by one of its kind (word, number or mark), drawn by frequency. If the list has
-    no word of the other label, it is replaced by a neutral word, which at least removes the feature.
+    A word is replaced by a listed one of the same kind (word, number or mark), drawn by frequency.
+    If the list has no word of the other label, a neutral word replaces it.
 
     Args:
         training: Labeled texts, which offer neutral words.
-        words: The list.
-        item: The texts of the item.
+        words: The list, with the label that each word predicts.
+        item: A tuple of one text, or of two texts for a task of pairs.
         label: Label that the model predicts for the item.
-        goal: Label towards which it is edited; -1 for none.
+        goal: Label towards which it is edited; -1 if there is none.
         rng: Generator of the choices.
     """
     replacements: list[Replacement] = []
@@ -156,17 +157,17 @@ def swap_strongest(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Exchange the strongest listed word of an item that predicts its label for a similar one of another.
+    """Exchange the strongest word that predicts an item's label for a similar word of another label.
 
-    All occurrences of the word are exchanged. If no listed word of the other label is similar, it is
-    replaced by a neutral word.
+    All occurrences of the word are exchanged. If no listed word of the other label is similar, a
+    neutral word replaces it.
 
     Args:
         training: Labeled texts, which offer neutral words.
         words: The list, with the strength of each word.
-        item: The texts of the item.
+        item: A tuple of one text, or of two texts for a task of pairs.
         label: Label that the model predicts for the item.
-        goal: Label towards which it is edited; -1 for none.
+        goal: Label towards which it is edited; -1 if there is none.
         rng: Generator of the choices.
     """
     tokens = training.segmenter.split(item)
@@ -206,17 +207,20 @@ def _edit_words(
     *,
     excluded: Collection[Key],
 ) -> Edit:
-    """Return the edit that replaces tokens, with its control.
+    """Replace tokens of an item, and make the control of this edit.
 
-    The control replaces as many other words by neutral ones, so that it breaks the text as much.
+    The control replaces as many other words by neutral ones, so that it changes the text as much.
 
     Args:
         training: Labeled texts, which offer neutral words.
-        item: The texts of the item.
-        replacements: The tokens to replace, and the words that take their places.
-        goal: Label that the new words predict; -1 for none.
+        item: A tuple of one text, or of two texts for a task of pairs.
+        replacements: Pairs of a token to replace and its new word.
+        goal: Label that the new words predict; -1 if there is no single one.
         rng: Generator of the choices of the control.
-        excluded: Words that the control does not replace.
+        excluded: (column, word) of words that the control does not replace.
+
+    Returns:
+        The edited item and its control; `NO_EDIT` if there is nothing to replace.
     """
     if not replacements:
         return NO_EDIT
@@ -242,17 +246,20 @@ def _draw_controls(
     *,
     excluded: Collection[Key],
 ) -> list[Replacement]:
-    """Draw the replacements of the control: for each replaced token, another word of the item.
+    """Draw the replacements of the control: one neutral word for each token that the edit replaces.
 
-    That word is the one whose frequency is closest, because rare words matter more than frequent
-    ones. It is replaced by a neutral word.
+    The neutral word replaces another word of the item: the one whose frequency is closest to that
+    of the token, because rare words matter more than frequent ones.
 
     Args:
-        training: Labeled texts, which offer neutral words.
-        item: The texts of the item.
+        training: Labeled texts, which offer neutral words and the frequencies.
+        item: A tuple of one text, or of two texts for a task of pairs.
         replaced: Tokens that the edit replaces.
         rng: Generator of the choices.
-        excluded: Words that the control does not replace.
+        excluded: (column, word) of words that the control does not replace.
+
+    Returns:
+        Pairs of a token and its new word; fewer than `replaced` in a short item.
     """
     eligible = []
     for token in training.segmenter.split(item):
@@ -287,8 +294,8 @@ def insert_word(
 
     Args:
         training: Labeled texts, which offer neutral words.
-        key: Column and word.
-        item: The texts of the item. If they contain the word, nothing is inserted.
+        key: Column of the text (0, or 1 for second texts), and word.
+        item: A tuple of one or two texts. If they contain the word, nothing is inserted.
         goal: Label that the word predicts.
         rng: Generator of the position and of the neutral word.
     """
@@ -297,7 +304,7 @@ def insert_word(
         if token.key == key:
             return NO_EDIT
     words = item[column].split(" ")
-    # The word may come first or last, too.
+    # The word may also become the first or the last one.
     position = int(rng.integers(len(words) + 1))
     neutral = draw_similar_neutral(training, key, rng)
 
@@ -333,11 +340,13 @@ def exchange_parts(
     *,
     goal: int,
 ) -> Edit:
-    """Give an item a feature of an item of another label; the control takes that of one of its own label.
+    """Give an item a feature, such as the length, of a donor of another label.
+
+    The control gets the feature of a peer, which has the item's own label.
 
     Args:
-        exchange: Function that returns a text with a feature of another text.
-        item: The texts of the item.
+        exchange: Function of a text and a donor text that returns the text with the feature.
+        item: A tuple of one text, or of two texts for a task of pairs.
         donor: The texts of an item of another predicted label.
         peer: The texts of another item of the same predicted label; None if there is none.
         goal: Predicted label of the donor.
@@ -345,14 +354,21 @@ def exchange_parts(
     treated = _apply_exchange(exchange, item, donor)
     if treated is None:
         return NO_EDIT
-    # Any donor breaks a text to some extent. The peer shows how much of the effect that accounts
-    # for.
+    # A text with any feature of another text is less natural. The effect of the peer shows how much
+    # this matters.
     control = None if peer is None else _apply_exchange(exchange, item, peer)
     return Edit(treated, control, goal)
 
 
 def _apply_exchange(exchange: Exchange, item: Text, donor: Text) -> Text | None:
-    """Return an item with a feature of a donor in all of its texts; None if nothing changes."""
+    """Return an item with a feature of a donor in all of its texts; None if nothing changes.
+
+    Args:
+        exchange: Function of a text and a donor text that returns the text with the feature, or
+            None if it cannot have it.
+        item: One or two texts.
+        donor: As many texts.
+    """
     columns = []
     for text, source in zip(item, donor, strict=True):
         edited = exchange(text, source)
@@ -379,13 +395,12 @@ def swap_rare_words(
 
     Args:
         training: Labeled texts, which offer rare words.
-        item: The texts of the item.
+        item: A tuple of one text, or of two texts for a task of pairs.
         label: Label that the model predicts for the item.
-        goal: Label towards which it is edited; -1 for none.
+        goal: Label towards which it is edited; -1 if there is none.
         rng: Generator of the choices.
     """
     tokens = [token for token in training.segmenter.split(item) if training.is_rare(token)]
-    # Rare words carry meaning, so that only rare words of the same label are a fair control.
     treated = _replace_by_rare_words(training, item, tokens, goal, rng)
     if treated is None:
         return NO_EDIT
@@ -405,7 +420,7 @@ def _replace_by_rare_words(
 
     Args:
         training: Labeled texts, with the rare words of each column and label.
-        item: The texts of the item.
+        item: A tuple of one text, or of two texts for a task of pairs.
         tokens: Tokens to replace.
         label: The label.
         rng: Generator of the choices.
@@ -425,7 +440,15 @@ def _replace_by_rare_words(
 
 
 def replace_neutral_word(training: TrainingTexts, item: Text, rng: Rng) -> Edit:
-    """Replace a random word that predicts no label by another one of similar frequency."""
+    """Replace a random word that predicts no label by another such word of similar frequency.
+
+    There is no control, because the edit itself should change nothing.
+
+    Args:
+        training: Labeled texts, whose counts show which words predict no label.
+        item: A tuple of one text, or of two texts for a task of pairs.
+        rng: Generator of the choices.
+    """
     tokens = [token for token in training.segmenter.split(item) if training.is_neutral(token)]
     if not tokens:
         return NO_EDIT
@@ -448,8 +471,8 @@ def neutralize(
 
     Args:
         training: Labeled texts, which offer neutral words.
-        words: The list.
-        item: The texts of the item.
+        words: The list, a mapping `labels` from (column, word) among others.
+        item: A tuple of one text, or of two texts for a task of pairs.
         rng: Generator of the choices.
     """
     replacements: list[Replacement] = []

@@ -1,10 +1,10 @@
 r"""List words that hardly any text of another label has, if a few of them are in most texts.
 
-The words of a language are shared by all labels: of those that only one label has, no few dozens
-are in most texts. A source, a template, a style, or another language leaves such words in every
-text. They are a cue that is seen in the data before any model is asked, so that swapping all of
-them at once tests a single feature, whose margin is that of a single word. `list_exclusive_words`
-is the entry point.
+Texts of all labels share the frequent words of their language, so that even dozens of words that
+only one label has are rarely in most texts. But a common source, a template, a style, or another
+language leaves such words in every text. This cue is visible in the data, before any model is
+queried. Therefore swapping all of these words at once tests a single feature, with the margin of a
+single word. `list_exclusive_words` is the entry point.
 
 A word is exclusive to a label if the lower bound of \((p - p_0) / (1 - p_0)\) is at least 0.4,
 where p is the label's share of the texts with the word, and \(p_0\) that of all texts.
@@ -24,7 +24,7 @@ from rightreasons.shortcuts.swapping.word_lists import Floats, Key, WordList
 Rows = NDArray[np.integer[Any]]
 
 MIN_EXCESS = 0.4
-"""Smallest lower bound of the excess of a label's share, as a part of what is possible."""
+"""Smallest lower bound of the excess of a label's share, relative to the largest possible excess."""
 
 QUANTILE = 1.645
 """Normal quantile of the lower bound, at 95 %."""
@@ -33,12 +33,19 @@ MAX_COVERING_WORDS = 80
 """Number of words by which the texts are covered."""
 
 MIN_COVERAGE = 0.8
-"""Share of the texts that these words must cover. In data without a cue they cover at most .70, of
-news by its section; sets of 64 nouns cover .88 or more, in 95 % agreement with the label."""
+"""Share of the texts that these words must cover.
+
+In data without a cue, they cover at most .70 (news labeled by its section). Planted sets of 64 nouns
+that agree with the label in 95 % of the texts cover .88 or more.
+"""
 
 
 def list_exclusive_words(training: TrainingTexts) -> WordList | None:
-    """Return the words of a single label; None unless a few of them are in most texts.
+    """List the words whose texts nearly all have one label, if a few of them cover most texts.
+
+    Returns:
+        All such words; None if the best `MAX_COVERING_WORDS` of them are in less than
+        `MIN_COVERAGE` of the texts.
 
     Example:
         >>> texts = ["red film", "red play", "blue film", "blue play"] * 10
@@ -55,8 +62,9 @@ def list_exclusive_words(training: TrainingTexts) -> WordList | None:
     rows_by_word = []
     for index in np.flatnonzero(largest >= MIN_EXCESS).tolist():
         key = training.keys[index]
-        # Words that are called reasons may cover the texts: the question is what else does.
-        if key[1] in training.reasons:
+        _, word = key
+        # Words that the user accepts as reasons are left out: only other words are suspicious.
+        if word in training.reasons:
             continue
         label = int(best_labels[index])
         labels[key] = label
@@ -72,16 +80,16 @@ def list_exclusive_words(training: TrainingTexts) -> WordList | None:
     min_covered = MIN_COVERAGE * len(training)
     if n_covered < min_covered:
         return None
-    # All of them are swapped, not only the covering ones: a clause has several.
+    # The list has all of these words, not only the covering ones, because a text may have several.
     return WordList(labels, strengths, weights)
 
 
 def compute_excess(training: TrainingTexts) -> Floats:
-    r"""Return a lower bound of how far words raise the share of each label, relative to what is possible.
+    r"""Return a lower bound of how much each word raises the share of each label.
 
-    It is the bound of \((p - p_0) / (1 - p_0)\) for the share p of a label among the texts with a
-    word, and its share \(p_0\) among all texts: 0 for a word without information, and 1 for a word
-    that no text of another label has.
+    It is the 95 % bound of \((p - p_0) / (1 - p_0)\) for the share p of a label among the texts
+    with a word, and its share \(p_0\) among all texts: 0 for a word without information, and 1 for
+    a word that no text of another label has.
 
     Args:
         training: Labeled texts with V distinct words and K labels.
@@ -111,7 +119,7 @@ def compute_excess(training: TrainingTexts) -> Floats:
 def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
     """Return how many texts contain at least one of the best `MAX_COVERING_WORDS` words.
 
-    The words are selected greedily: the one that covers most uncovered texts comes next.
+    The words are selected greedily: the next one is always that with most uncovered texts.
 
     Args:
         rows_by_word: For each word, the rows of the texts that contain it.
@@ -126,14 +134,14 @@ def count_covered(rows_by_word: Sequence[Rows], n_texts: int) -> int:
     # Upper bound of how many uncovered texts each word would cover.
     gains = np.array(list(map(len, rows_by_word)), dtype=np.int64)
     for _ in range(n_words):
-        word = _find_best(gains, rows_by_word, is_uncovered)
+        word = _find_best_word(gains, rows_by_word, is_uncovered)
         is_uncovered[rows_by_word[word]] = False
         gains[word] = 0
     n_uncovered = int(is_uncovered.sum())
     return n_texts - n_uncovered
 
 
-def _find_best(
+def _find_best_word(
     gains: NDArray[np.int64],
     rows_by_word: Sequence[Rows],
     is_uncovered: NDArray[np.bool_],
@@ -141,8 +149,8 @@ def _find_best(
     """Return the index of the word that covers most uncovered texts.
 
     Args:
-        gains: Upper bound of how many uncovered texts each word covers. The bounds of words that
-            are looked at are updated in place.
+        gains: Upper bound of how many uncovered texts each word covers. Bounds that turn out too
+            large are lowered in place.
         rows_by_word: For each word, the rows of the texts that contain it.
         is_uncovered: (N,) whether a text is not yet covered.
     """

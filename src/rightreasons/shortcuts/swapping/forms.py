@@ -21,7 +21,7 @@ _MARKS = regex.compile(r"[^\p{L}\p{M}\p{N}'’]+")
 
 MIN_ACCENT_CLASS = 200
 """Combining marks of this canonical class or above are accents; lower ones are vowel signs and
-their like."""
+similar marks."""
 
 
 ALL_PARTS = frozenset({"start", "inside", "end", "case"})
@@ -34,8 +34,8 @@ def split_form(text: str, reasons: frozenset[str] = frozenset()) -> tuple[list[s
 
     Args:
         text: Any text.
-        reasons: Words and marks in lower case that are called reasons. A mark among them counts as
-            a word, so that it is no form.
+        reasons: Words and marks in lower case that the user accepts as reasons for a label. A mark
+            among them counts as a word, so that it is in no gap.
 
     Example:
         >>> split_form("A film, 9/10!")
@@ -58,12 +58,17 @@ def split_form(text: str, reasons: frozenset[str] = frozenset()) -> tuple[list[s
 
 @functools.lru_cache(maxsize=16)
 def _compile_words(reasons: frozenset[str]) -> regex.Pattern[str]:
-    """Return the pattern of a word, or of a mark or number that is called a reason."""
+    """Return the pattern of a word, or of one of the marks and numbers among the reasons.
+
+    Args:
+        reasons: Words, marks and numbers, such as "great", ":)" and "9/10".
+    """
     marks = []
-    # The longest first: of ":))" and ":)", the longer one is what stands there.
+    # The longest mark comes first, so that ":))" is not read as ":)" and ")".
     for reason in sorted(reasons, key=lambda reason: (-len(reason), reason)):
-        if not regex.search(r"\p{L}", reason):
-            # "9/10" is no part of "19/10".
+        has_letter = regex.search(r"\p{L}", reason) is not None
+        if not has_letter:
+            # No digit may precede or follow: "19/10" does not contain the number "9/10".
             marks.append(rf"(?<!\p{{N}}){regex.escape(reason)}(?!\p{{N}})")
     return regex.compile("|".join([*marks, _WORD]))
 
@@ -75,16 +80,19 @@ def take_form(
     parts: frozenset[str] = ALL_PARTS,
     reasons: frozenset[str] = frozenset(),
 ) -> str | None:
-    """Give the words of a text the gaps, capitals, and accents of a donor; None if either has none.
+    """Give the words of a text the marks, spaces, capitals, and accents of another text.
 
-    What the donor has between or in its words goes to the same relative position of the text. Marks
-    that are called reasons stay, and those of the donor do not come.
+    They go to the same relative position of the text. Marks that are reasons for a label stay in
+    the text, and are not copied from the donor.
 
     Args:
         text: Text that keeps its words.
-        donor: Text that lends its form.
+        donor: Text whose form is copied.
         parts: Parts of the form that are exchanged, of `ALL_PARTS`.
-        reasons: Words and marks in lower case that are called reasons.
+        reasons: Words and marks in lower case that the user accepts as reasons for a label.
+
+    Returns:
+        The edited text; None if one of the texts has fewer than two words.
 
     Example:
         >>> take_form("A fine film.", "what a MESS !!")
@@ -126,7 +134,7 @@ def _scale_position(index: int, n_donor: int, n_words: int) -> int:
 
 
 def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
-    """Return the gaps between words: single spaces, and at corresponding positions those of a donor.
+    """Return the gaps between the words of a text: single spaces, and the unusual gaps of a donor.
 
     Args:
         n_words: Number of words of the text.
@@ -135,7 +143,7 @@ def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
     gaps = [" "] * (n_words - 1)
     n_donor = len(donor_gaps) + 1
     for index, gap in enumerate(donor_gaps):
-        # A single space is in every text, and no feature of the donor.
+        # Single spaces are in every text, so that only other gaps are copied.
         if gap != " ":
             position = _scale_position(index + 1, n_donor, n_words)
             gaps[position - 1] = gap
@@ -143,16 +151,19 @@ def _take_inner_gaps(n_words: int, donor_gaps: Sequence[str]) -> list[str]:
 
 
 def _take_cases(words: Sequence[str], donor_words: Sequence[str]) -> list[str]:
-    """Return words without their own capitals and accents, but with those of a donor.
+    """Return words with the capitals and accents of a donor instead of their own ones.
 
-    A word of the donor with capitals or accents gives them to the word at the corresponding position.
+    Args:
+        words: Words of the text.
+        donor_words: Words of the donor. The capitals and accents of each go to the word of the text
+            at the same relative position.
     """
     plain_words = list(map(strip_form, words))
     n_donor = len(donor_words)
     for index, donor in enumerate(donor_words):
         if donor == strip_form(donor):
             continue
-        # The capital of a first word goes to the first word.
+        # The form of the first word goes to the first word, and never to another one.
         target = 0
         if index > 0:
             target = _scale_position(index, n_donor, len(words))
@@ -194,7 +205,13 @@ def take_capitals(word: str, donor: str) -> str:
 
 
 def add_accents(words: list[str], target: int, donor: str) -> None:
-    """Put the accented letters of a donor in place of the plain ones of the nearest words.
+    """Replace plain letters of words, in place, by the accented letters of a donor.
+
+    Args:
+        words: The words of a text.
+        target: Index of the word that corresponds to the donor. The accented letter goes to the
+            nearest word with its plain letter.
+        donor: Word with accents.
 
     Example:
         >>> words = ["the", "first", "film"]
@@ -210,8 +227,7 @@ def add_accents(words: list[str], target: int, donor: str) -> None:
         plain = strip_form(letter)
         if plain == letter:
             continue
-        # A model may look for one accented letter: an accent on any other letter would not be its
-        # feature.
+        # A model may look for a certain accented letter, so that no other letter gets the accent.
         for index in by_distance:
             word = words[index]
             if plain in word:
@@ -236,8 +252,16 @@ def take_third(
 ) -> str | None:
     """Replace the first (0), middle (1), or last (2) third of a text by that of a donor.
 
-    Words that are called reasons stay, and those of the donor do not come: what else stands there
-    is asked about.
+    Words that are reasons for a label stay in the text, and are not copied from the donor.
+
+    Args:
+        text: Text of which a third is replaced.
+        donor: Text whose third replaces it.
+        third: 0, 1 or 2.
+        reasons: Words and marks in lower case that the user accepts as reasons for a label.
+
+    Returns:
+        The edited text; None if one of the texts has fewer than three words.
 
     Example:
         >>> take_third("a b c d e f", "u v w x y z", third=2)
@@ -261,20 +285,24 @@ def take_third(
 
 
 def _find_third(n_words: int, third: int) -> slice:
-    """Return the words of a third.
+    """Return the slice of the first (0), middle (1), or last (2) third of a text's words.
 
     Example:
         >>> [_find_third(7, third) for third in range(3)]
         [slice(0, 3, None), slice(2, 5, None), slice(4, 7, None)]
     """
-    # Rounded outwards, so that a cue at the border of two thirds is in either.
+    # Both ends are rounded outwards, so that a word at the border of two thirds is in both.
     start = third * n_words // 3
     end = (third + 1) * n_words / 3
     return slice(start, math.ceil(end))
 
 
 def is_reason(word: str, reasons: frozenset[str]) -> bool:
-    """Return whether a word, with or without the marks around it, is called a reason.
+    """Return whether a word, with or without the marks around it, is among the reasons.
+
+    Args:
+        word: Word of a text, such as "Great!".
+        reasons: Words and marks in lower case that the user accepts as reasons for a label.
 
     Example:
         >>> is_reason("Great!", frozenset({"great"})), is_reason(":)", frozenset({":)"}))
@@ -292,9 +320,13 @@ def take_length(text: str, donor: str) -> str | None:
 
     In scripts without spaces, graphemes are counted.
 
+    Args:
+        text: Text to truncate or repeat.
+        donor: Text whose length is copied.
+
     Returns:
-        The edited text; None if the lengths are equal already, or cannot be compared because only one
-        of the texts is in a script without spaces.
+        The edited text; None if the lengths are already equal, or cannot be compared because only
+        one of the texts is in a script without spaces.
 
     Example:
         >>> take_length("a b", "v w x y z"), take_length("a b c", "y z"), take_length("a", "z")

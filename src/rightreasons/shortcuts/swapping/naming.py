@@ -35,7 +35,13 @@ items."""
 
 
 def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
-    """Find the part of the form that changes most predictions if it is exchanged alone.
+    """Find the part of the form whose exchange changes most predictions, and its typical marks.
+
+    The parts are capitals, and the marks before, between and after the words. One part at a time is
+    exchanged for that of an item of another predicted label.
+
+    Args:
+        experiment: The items, the model to ask, and its predictions.
 
     Returns:
         Description of the part, such as "marks after the last word", and its marks that are most
@@ -51,7 +57,7 @@ def name_form_parts(experiment: Experiment) -> tuple[str, tuple[str, ...]]:
         differences = experiment.compute_differences(outcome)
         effects[part_name] = float(differences.mean())
     strongest = max(effects, key=effects.__getitem__)
-    # Capitals are no marks that a sentence could quote.
+    # Capitals cannot be quoted in a sentence, as marks can.
     marks: tuple[str, ...] = ()
     if strongest != "case":
         marks = find_marks(experiment, strongest)
@@ -65,7 +71,7 @@ def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
     marks are ranked by local mutual information.
 
     Args:
-        experiment: The items with their predictions.
+        experiment: The items, with the label that the model predicts for each.
         part: Part of the form, a key of `FORM_PARTS`.
 
     Returns:
@@ -81,7 +87,7 @@ def find_marks(experiment: Experiment, part: str) -> tuple[str, ...]:
             prior = priors[label]
             share = count / n_texts
             error = np.sqrt(prior * (1 - prior) / n_texts)
-            # The error is 0 if all items have the label, which then says nothing about marks.
+            # If all items have the label, the error is 0, and no mark is associated with it.
             if share - prior > MIN_Z_SCORE * error > 0:
                 mutual_information = float(count * np.log(share / prior))
                 candidates.append((mutual_information, mark))
@@ -94,7 +100,7 @@ def _count_marks(experiment: Experiment, part: str) -> dict[str, Counter[int]]:
     """Count the items with each mark in a part of the form, by predicted label.
 
     Args:
-        experiment: The items with their predictions.
+        experiment: The items, with the label that the model predicts for each.
         part: Part of the form, a key of `FORM_PARTS`.
 
     Returns:
@@ -111,14 +117,19 @@ def _count_marks(experiment: Experiment, part: str) -> dict[str, Counter[int]]:
 
 
 def list_marks(text: str, part: str, reasons: frozenset[str] = frozenset()) -> set[str]:
-    """Return the marks in a part of the form, and its spaces other than a single blank by name.
+    """Return the marks in a part of a text's form, and the names of its unusual spaces.
+
+    Args:
+        text: The text.
+        part: "start", "inside" or "end": before, between or after the words.
+        reasons: Words and marks in lower case that the user accepts as reasons for a label. They
+            are no part of the form.
 
     Example:
         >>> text = "A\u00a0film :) !!"
         >>> sorted(list_marks(text, "end")), sorted(list_marks(text, "inside"))
         (['!!', ':)'], ['no-break space'])
     """
-    # A mark that is called a reason is no form.
     _, gaps = forms.split_form(text, reasons)
     gaps_by_part = {
         "start": gaps[:1],
@@ -128,7 +139,7 @@ def list_marks(text: str, part: str, reasons: frozenset[str] = frozenset()) -> s
     marks: set[str] = set()
     for gap in gaps_by_part[part]:
         marks.update(gap.split())
-        # A page shows no spaces, so that they are named.
+        # Spaces other than a blank are invisible on a page, so that they are named.
         for character in gap:
             if character.isspace() and character != " ":
                 marks.add(unicodedata.name(character, "line break").lower())

@@ -43,14 +43,18 @@ class Removal(NamedTuple):
 def learn_own_list(experiment: Experiment) -> WordList:
     """List the words whose removal lowers the score of the predicted label, on the learning items.
 
-    The drops of a word are summed, so that frequent words come first. The strength of a word is its
-    mean drop, which is shrunk if the word occurs only a few times.
+    The drop is that of the margin between this label's score and the next one. The drops of a word
+    are summed, so that frequent words come first. The strength of a word is its mean drop, shrunk
+    towards 0 if the word occurs only a few times.
+
+    Args:
+        experiment: The items, the model to ask, and its predictions.
     """
     removals = _list_removals(experiment)
     experiment.query(experiment.items[row] for row in experiment.learning_rows.tolist())
     experiment.query(removal.text for removal in removals)
 
-    # A word may support one label here and another one there: the drops are kept apart.
+    # A word may support different labels in different items, so that each label has its own sum.
     drops: dict[Key, NDArray[np.float64]] = {}
     counts: Counter[Key] = Counter()
     for removal in removals:
@@ -67,20 +71,23 @@ def learn_own_list(experiment: Experiment) -> WordList:
         label = int(drop.argmax())
         size = float(drop[label])
         if size > 0:
-            # A word met once may be strong by accident.
+            # A word that occurs once may be strong by accident.
             strength = size / (counts[key] + N_PRIOR_OCCURRENCES)
             candidates.append(Candidate(size, strength, key, label))
     return experiment.training.make_list(candidates)
 
 
 def _list_removals(experiment: Experiment) -> list[Removal]:
-    """Return the learning items, each without one of its tokens at a time."""
+    """Return the copies of the learning items that lack one token each.
+
+    An item of more than `MAX_LEFT_OUT` tokens has copies for that many random tokens only.
+    """
     removals = []
     for row in experiment.learning_rows.tolist():
         item = experiment.items[row]
         tokens = experiment.training.segmenter.split(item)
         indices = np.arange(len(tokens))
-        # Long items would take most of the budget, and tell little more.
+        # Long items would use up most of the budget, and add little information.
         if len(tokens) > MAX_LEFT_OUT:
             rng = experiment.make_rng("leave out", row)
             indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])

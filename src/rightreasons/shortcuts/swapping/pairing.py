@@ -17,15 +17,14 @@ MAX_PAIRS = 10
 """Number of word pairs of each list that are swapped one at a time."""
 
 MAX_FREQUENCY_RATIO = 2.0
-"""Two words form a pair if neither is more frequent among its label's texts than the other by more
-than this."""
+"""Largest ratio of the frequencies of two words of a pair, each among the texts of its label."""
 
 
 def pair_words(training: TrainingTexts, words: WordList, seed: int) -> list[Pair]:
     """Pair the strongest words of a list with similar words of other labels.
 
     A word without a similar one is paired with a neutral word. There are at most `MAX_PAIRS` pairs,
-    and beyond them one for each word that a user suspects, which come first.
+    not counting those of words that a user suspects, which come first.
 
     Args:
         training: Labeled texts, with the suspected words.
@@ -58,13 +57,13 @@ def _make_pair(
     paired_keys: set[Key],
     seed: int,
 ) -> Pair | None:
-    """Return the pair of a word, and add its words to those that are paired.
+    """Pair a word with a similar word of another label, or else with a neutral word.
 
     Args:
-        training: Labeled texts.
+        training: Labeled texts, which offer neutral words.
         words: List of words from which the partner is taken.
-        key: Column and word.
-        paired_keys: Words that have a partner already.
+        key: Column (0, or 1 for second texts) and lower-case word.
+        paired_keys: Words that have a partner already. The word and its partner are added.
         seed: Seed of the draw of a neutral word.
 
     Returns:
@@ -93,10 +92,19 @@ def _find_partner(
     key: Key,
     paired_keys: set[Key],
 ) -> Key | None:
-    """Return the word of another label that is most similar in frequency and strength.
+    """Find the listed word of another label that is most similar in frequency and strength.
 
-    Partners are of the same column and kind (word, number or mark), have no partner yet, and are at
-    most `MAX_FREQUENCY_RATIO` times as frequent or rare. None if there is no such word.
+    A partner is in the same column, of the same kind (word, number or mark), and at most
+    `MAX_FREQUENCY_RATIO` times as frequent or as rare.
+
+    Args:
+        training: Labeled texts, with the frequencies.
+        words: List of words, with the label and the strength of each.
+        key: Column and word for which a partner is sought.
+        paired_keys: Words that have a partner already, and are excluded.
+
+    Returns:
+        Column and word of the partner; None if there is none.
     """
     column, word = key
     coverage = _compute_coverage(training, words, key)
@@ -108,7 +116,7 @@ def _find_partner(
             continue
         if partner_column != column or get_kind(partner_word) != get_kind(word):
             continue
-        # A frequent word in place of a rare one would make texts that nobody writes.
+        # A frequent word instead of a rare one would make unnatural texts.
         ratio = _compute_coverage(training, words, partner) / coverage
         if 1 / MAX_FREQUENCY_RATIO <= ratio <= MAX_FREQUENCY_RATIO:
             strength_ratio = max(words.strengths[partner], MIN_STRENGTH) / strength
@@ -116,7 +124,7 @@ def _find_partner(
             candidates.append((distance, partner))
     if not candidates:
         return None
-    # Of equal distances, the first word in alphabetical order is taken.
+    # Ties are broken by column and word, in alphabetical order.
     _, nearest = min(candidates)
     return nearest
 

@@ -1,4 +1,4 @@
-"""Edits of items with two texts: what the texts share, and one text without the other."""
+"""Edit items of two texts: exchange the words that the texts share, or one of the texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def measure_overlap(training: TrainingTexts, item: Text) -> float:
 
     Args:
         training: Labeled texts, whose segmenter splits the item.
-        item: Two texts.
+        item: A pair of texts.
     """
     premise, hypothesis = _split_columns(training, item)
     # A text of marks only has no words to share.
@@ -43,20 +43,20 @@ def swap_overlap(
     goal: int,
     rng: Rng,
 ) -> Edit:
-    """Let the two texts of an item share as many words as those of a donor of another label.
+    """Make the two texts of an item share as many words as those of a donor of another label.
 
-    The control lets them share as many as those of a peer of the same label.
+    In the control, they share as many words as those of a peer of the same label.
 
     Args:
         training: Labeled texts, which offer neutral words.
-        item: Two texts.
-        donor: Two texts of an item of another predicted label.
-        peer: Two texts of another item of the same predicted label; None if there is none.
+        item: A pair of texts.
+        donor: The pair of texts of an item of another predicted label.
+        peer: The pair of texts of another item of the same predicted label; None if there is none.
         goal: Predicted label of the donor.
         rng: Generator of the choices.
     """
     share = measure_overlap(training, donor)
-    # Only the share is taken: the words of a donor would bring its meaning along.
+    # Only the share is copied, because the words of a donor would bring its meaning along.
     treated = _take_overlap(training, item, share, rng)
     if treated is None or treated == item:
         return NO_EDIT
@@ -73,14 +73,14 @@ def _take_overlap(
     share: float,
     rng: Rng,
 ) -> Text | None:
-    """Replace random words of the second text so that it shares a given part of its words.
+    """Replace random words of the second text until it shares a given part of its words.
 
-    If it shares too few words with the first text, others become words of the first text. If it
-    shares too many, some of them become neutral words.
+    If it shares too few words with the first text, random words of the first text replace some of
+    its other words. If it shares too many, neutral words replace some of the shared ones.
 
     Args:
         training: Labeled texts, which offer neutral words.
-        item: Two texts.
+        item: A pair of texts.
         share: Share of the second text's words that the first text is to have.
         rng: Generator of the choices.
 
@@ -99,7 +99,7 @@ def _take_overlap(
         else:
             foreign_tokens.append(token)
 
-    # Negative if shared words are to be removed.
+    # Number of shared words to add; negative if some are to be removed.
     n_added = round(share * len(hypothesis)) - len(shared_tokens)
     candidates = foreign_tokens if n_added > 0 else shared_tokens
     indices = rng.permutation(len(candidates))[: abs(n_added)]
@@ -116,11 +116,16 @@ def _take_overlap(
 
 
 def _split_columns(training: TrainingTexts, item: Text) -> tuple[list[Token], list[Token]]:
-    """Return the words and numbers of the first and of the second text, without marks."""
+    """Return the words and numbers of the first text, and those of the second one, without marks.
+
+    Args:
+        training: Labeled texts, whose segmenter splits the item.
+        item: A pair of texts.
+    """
     premise = []
     hypothesis = []
     for token in training.segmenter.split(item):
-        # Two texts that both end in a full stop share nothing by that.
+        # Nearly all texts share their full stop, which says nothing about their overlap.
         if get_kind(token.word) == "mark":
             continue
         if token.column == 0:

@@ -32,7 +32,7 @@ class FeatureRecord:
         strengths: Strength of each word of the model's own list, by which the strongest word of a
             text is found.
         decisive: Pairs that decided, in this audit or an earlier one, and pairs of declared words.
-        inserted: Words that made their label nearly wherever they were inserted: (column, word) ->
+        inserted: Words whose insertion flipped most predictions to their label: (column, word) ->
             label.
     """
 
@@ -235,7 +235,7 @@ def make_recorded_list(
 
 
 def _exclude_words(values: Mapping[Key, Value], words: Collection[str]) -> dict[Key, Value]:
-    """Return a mapping from (column, word) without some words, in any column."""
+    """Return a mapping from (column, word) to any values, without some words in any column."""
     selected = {}
     for key, value in values.items():
         _, word = key
@@ -294,7 +294,11 @@ def _group_words(labels: Mapping[Key, int], label_names: Sequence[str]) -> list[
 
 
 def _check_column(column: int, n_columns: int) -> int:
-    """Return the column of a recorded word, if the audited items have it.
+    """Check that the audited items have the column of a recorded word, and return the column.
+
+    Args:
+        column: 0 for a word of the first texts, 1 for one of the second texts.
+        n_columns: Number of texts of an audited item.
 
     Raises:
         OptionError: If the word is in a second text, and the items have only one.

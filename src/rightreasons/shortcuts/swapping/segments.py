@@ -1,8 +1,9 @@
 """Split texts of any script into words, numbers, marks, and emoji.
 
-Words follow the properties of Unicode. A script that is written without spaces (Chinese, Japanese,
-Thai, Lao, Khmer, Burmese) has no such borders: its runs are split into the longest pieces that
-recur in a collection of texts, which `Segmenter` learns. `Segmenter.split` is the entry point.
+Letters and digits are recognized by their Unicode properties. Scripts without spaces (Chinese,
+Japanese, Thai, Lao, Khmer, Burmese) do not show where a word ends: their runs are split into the
+longest pieces that recur in a collection of texts, which `Segmenter` learns. `Segmenter.split` is
+the entry point.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ Text = tuple[str, ...]
 """The columns of an item: one text, or two."""
 
 Span = tuple[int, int]
-"""The first character of a part of a text, and the one past its last."""
+"""(start, end) of a part of a text: its first character, and the one after its last."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 
 _INNER = rf"\p{{L}}\p{{M}}\p{{N}}_\u200c\u200d--[{UNSPACED}]"
-"""What a word may hold after its first character."""
+"""Characters that a word may have after its first one."""
 
 _PICTURE = r"\p{Extended_Pictographic}"
 
@@ -127,13 +128,16 @@ class Segmenter:
         self._cache: dict[Text, list[Token]] = {}
 
     def split(self, item: Text) -> list[Token]:
-        """Return the tokens of an item in order. The list is shared: do not change it.
+        """Return the tokens of an item, in order. The list is cached: do not change it.
+
+        Args:
+            item: One or two texts.
 
         Example:
             >>> [token.word for token in Segmenter().split(("It's GOOD :) 9/10!",))]
             ["it's", 'good', ':)', '9/10', '!']
         """
-        # Each item is edited some twenty times, and split for every edit.
+        # Each item is edited about twenty times, and split for every edit.
         tokens = self._cache.get(item)
         if tokens is None:
             tokens = []
@@ -144,7 +148,7 @@ class Segmenter:
         return tokens
 
     def list_keys(self, item: Text) -> list[tuple[int, str]]:
-        """Return the columns and words of an item in order; nothing is kept of it.
+        """Return the (column, word) of each token of an item, in order. The result is not cached.
 
         Example:
             >>> Segmenter().list_keys(("A film", "Good"))
@@ -157,13 +161,13 @@ class Segmenter:
         return keys
 
     def split_text(self, text: str) -> list[Span]:
-        """Return the spans of the tokens of a text in order."""
-        # The properties of Unicode take four times as long, and matter beyond ASCII alone.
+        """Return the (start, end) of each token of a text, in order."""
+        # The pattern for Unicode is four times as slow, and gives the same tokens of ASCII texts.
         if text.isascii():
             return [match.span() for match in _ASCII_UNIT.finditer(text)]
         spans: list[Span] = []
         for match in _UNIT.finditer(text):
-            # Only a script without spaces needs the learned pieces.
+            # The group "run" matches a run of a script without spaces, such as Chinese.
             if match["run"] is None:
                 spans.append(match.span())
             else:
@@ -171,14 +175,14 @@ class Segmenter:
         return spans
 
     def _split_run(self, start: int, run: str) -> list[Span]:
-        """Split a run without spaces into the longest known pieces, from left to right.
+        """Split text without spaces into the longest learned pieces, from left to right.
 
         Args:
             start: Position of the run in its text.
-            run: The run.
+            run: Part of a text in a script without spaces, such as Chinese.
 
         Returns:
-            Span of each piece in the text.
+            (start, end) of each piece in the text.
         """
         graphemes = _GRAPHEME.findall(run)
         spans: list[Span] = []
@@ -192,7 +196,7 @@ class Segmenter:
         return spans
 
     def _find_piece(self, graphemes: Sequence[str], index: int) -> Sequence[str]:
-        """Return the graphemes of the longest known piece at a position, or else a single one."""
+        """Return the graphemes of the longest learned piece at a position, or else a single one."""
         for size in range(MAX_PIECE, 1, -1):
             piece = graphemes[index : index + size]
             if "".join(piece) in self.pieces:
@@ -201,11 +205,13 @@ class Segmenter:
 
 
 def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
-    """Return the pieces of two to six graphemes that recur in the runs without spaces.
+    """Find the words of two to six graphemes in texts of scripts without spaces, such as Chinese.
 
-    A piece counts as a word if its graphemes mostly occur together, and if no longer piece accounts
-    for nearly all of its texts. So a word that is in many texts is found whole, whatever surrounds
-    it.
+    A piece of a text counts as a word if its graphemes mostly occur together, and if no longer
+    piece accounts for nearly all of its texts.
+
+    Args:
+        texts: Texts, of which the first `MAX_LEARNED` are read. Parts in other scripts are ignored.
 
     Example:
         >>> sorted(learn_pieces(["我爱苹果", "苹果很好", "买苹果吧", "好苹果"]))
@@ -216,17 +222,20 @@ def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
     for text in itertools.islice(texts, MAX_LEARNED):
         n_texts += 1
         counts.update(_list_pieces(text))
+    # A word is in at least three texts, and of many texts in at least one in 500.
     min_texts = max(3, n_texts // 500)
     frequent = {piece: count for piece, count in counts.items() if count >= min_texts}
 
     # Every piece is compared with its two parts, without the first and without the last grapheme.
+    # `max_covered` is the largest number of texts of a cohesive piece that extends the key.
     max_covered: dict[tuple[str, ...], int] = {}
     cohesive = {}
     for piece, count in frequent.items():
         if len(piece) < 2:
             continue
-        head, tail = piece[:-1], piece[1:]
-        # Every text with a piece has its parts, too, so that these are at least as frequent.
+        head = piece[:-1]
+        tail = piece[1:]
+        # Every text with a piece has its parts, too, so that both parts are among the frequent.
         if count >= MIN_COHESION * max(frequent[head], frequent[tail]):
             cohesive[piece] = count
             max_covered[head] = max(max_covered.get(head, 0), count)
@@ -234,16 +243,17 @@ def learn_pieces(texts: Iterable[str]) -> frozenset[str]:
 
     learned = set()
     for piece, count in cohesive.items():
-        # A part of a word recurs nearly only within the word.
+        # A piece that occurs nearly only within a longer one is a part of that word.
         if max_covered.get(piece, 0) < MAX_COVERED * count:
             learned.add("".join(piece))
     return frozenset(learned)
 
 
 def _list_pieces(text: str) -> set[tuple[str, ...]]:
-    """Return all pieces of the runs without spaces of a text, of one to six graphemes."""
+    """Return the pieces of one to six graphemes of the parts in a script without spaces."""
     pieces = set()
     for match in _UNIT.finditer(text):
+        # The group "run" matches a part in such a script.
         if match["run"] is None:
             continue
         graphemes = _GRAPHEME.findall(match["run"])
@@ -259,6 +269,10 @@ def _list_pieces(text: str) -> set[tuple[str, ...]]:
 def replace_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
     """Replace parts of a text that do not overlap.
 
+    Args:
+        text: The text.
+        spans: (start, end, replacement) of each part, in any order.
+
     Example:
         >>> replace_spans("a fine film", [(2, 6, "dull")])
         'a dull film'
@@ -272,7 +286,11 @@ def replace_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
 
 
 def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Text:
-    """Replace tokens of an item by words, which keep a capital at the beginning.
+    """Replace tokens of an item by words, which get the capitals of the tokens.
+
+    Args:
+        item: One or two texts.
+        replacements: Pairs of a token and the lower-case word that replaces it.
 
     Example:
         >>> item = ("Fine film",)
@@ -297,11 +315,16 @@ def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Tex
 
 
 def _separate_word(text: str, token: Token, word: str) -> str:
-    """Return what replaces a mark, with a space to each neighbor that would become part of it.
+    """Return the word that replaces a mark, with spaces that separate it from its neighbors.
 
-    In "movie...", the word "dull" in the place of "..." must not make the word "moviedull".
+    If "dull" replaces "..." in "movie...", the result must not be "moviedull".
+
+    Args:
+        text: Text with the mark.
+        token: The mark, from `token.start` to `token.end` of the text.
+        word: Word or mark that replaces it.
     """
-    # Words of scripts without spaces are found in a run as well.
+    # Words of scripts without spaces are recognized without them.
     if get_kind(word) == "mark" or is_unspaced(word):
         return word
     front = text[: token.start]
@@ -333,7 +356,7 @@ def delete_token(item: Text, token: Token) -> Text:
     text = item[token.column]
     front = text[: token.start]
     back = text[token.end :]
-    # Two words that were apart by two spaces must not become one, or be apart by two spaces again.
+    # One of the two spaces around the token is removed, so that its neighbors stay separate words.
     if front.endswith(" ") and back[:1] in ("", " "):
         front = front[:-1]
     edited = (front + back).strip(" ")

@@ -43,7 +43,7 @@ MAX_NEUTRAL_FREQUENCY = 0.2
 """Share of all texts below which a neutral word occurs."""
 
 MAX_TEXTS = 20_000
-"""Further training texts are left out; they would hardly change the lists."""
+"""Number of training texts that are counted; further ones would hardly change the lists."""
 
 
 class TrainingTexts:
@@ -55,8 +55,8 @@ class TrainingTexts:
             which are left out.
         n_classes: Number of classes of the model.
         segmenter: Splits texts into tokens; None for one that learns from these texts.
-        reasons: Words that a user calls reasons; no list holds them.
-        suspected: Words that a user suspects; lists hold them whatever their association.
+        reasons: Words that a user accepts as reasons for a label, which are never listed.
+        suspected: Words that a user suspects, which are always listed.
 
     Attributes:
         keys: The V words with their columns, in the order in which they first occur.
@@ -75,6 +75,16 @@ class TrainingTexts:
         reasons: Iterable[str] = (),
         suspected: Iterable[str] = (),
     ) -> None:
+        """Select at most `MAX_TEXTS` labeled texts, and count their words by label.
+
+        Args:
+            columns: One list of texts, or two of the same length.
+            labels: (N,) label of each text; -1 for unlabeled texts, which are left out.
+            n_classes: Number of classes of the model.
+            segmenter: Splits texts into tokens; None for one that learns from these texts.
+            reasons: Words that a user accepts as reasons for a label, which are never listed.
+            suspected: Words that a user suspects, which are always listed.
+        """
         all_labels = np.asarray(labels, dtype=np.int64)
         rows = np.flatnonzero(all_labels >= 0)
         # Evenly spaced, as the texts of a file may be sorted by label.
@@ -97,7 +107,10 @@ class TrainingTexts:
         return len(self.labels)
 
     def _count_words(self) -> None:
-        """Set `keys`, `index`, `counts` and `n_texts`, and an index from words to texts."""
+        """Count the texts of each label that have each word.
+
+        Sets `keys`, `index`, `counts` and `n_texts`, and the index that `list_rows` reads.
+        """
         token_lists = []
         for row in range(len(self)):
             item = get_item(self.columns, row)
@@ -121,7 +134,7 @@ class TrainingTexts:
         self._row_index = distinct.index_rows()
 
     def list_rows(self, index: int) -> NDArray[np.int32]:
-        """Return the rows of the texts that have a word, given its position in `keys`."""
+        """Return the rows of the texts that contain the word at a position of `keys`."""
         token_id = int(self._token_ids[index])
         return self._row_index.list_rows(token_id)
 
@@ -140,10 +153,9 @@ class TrainingTexts:
 
     @functools.cached_property
     def z_scores(self) -> Floats:
-        """(V, K) z-score of each word and label.
+        """(V, K) how many standard errors a label is more frequent among the texts with a word.
 
-        It is the distance of the label's share among the texts with the word from its share among
-        all texts, in standard errors.
+        The share of the label among these texts is compared with its share among all texts.
         """
         variances = self.priors * (1 - self.priors)
         # If all texts have one label, the variance is 0.
@@ -180,9 +192,9 @@ class TrainingTexts:
     def list_by_labels(self) -> WordList:
         """List the words that predict a label, those of largest local mutual information first.
 
-        A word is listed under the label with which it has most mutual information, if it is in at
-        least `MIN_TEXTS` texts and its share of the label is significantly above that of all texts.
-        Words that a user suspects are listed in any case.
+        A word is listed under the label with which it has the largest mutual information, if it is
+        in at least `MIN_TEXTS` texts and the label is significantly more frequent among these than
+        among all texts. Words that a user suspects are always listed.
         """
         labels = self.lmi.argmax(axis=1)
         rows = np.arange(len(self.keys))
@@ -217,7 +229,7 @@ class TrainingTexts:
 
     @functools.cached_property
     def _neutral_words(self) -> list[NeutralWords]:
-        """The neutral words of each column: words that predict no label, and are not frequent."""
+        """Words of each column that predict no label, and are neither rare nor frequent."""
         is_neutral = self.max_z_scores < MAX_NEUTRAL_Z_SCORE
         is_neutral &= self.n_texts >= MIN_TEXTS
         # A frequent word is a function word, which few other words can replace.
@@ -252,7 +264,7 @@ class TrainingTexts:
 
     @functools.cached_property
     def rare_words(self) -> Mapping[tuple[int, int], list[str]]:
-        """(column, label) -> words that occur in a single training text, which has the label."""
+        """(column, label) -> words that occur in only one training text, a text of this label."""
         words: dict[tuple[int, int], list[str]] = {}
         for row in np.flatnonzero(self.n_texts == 1).tolist():
             column, word = self.keys[row]

@@ -23,7 +23,7 @@ Key = tuple[int, str]
 """A column of the items and a lower-case word."""
 
 MAX_WORDS = 40
-"""Number of words that a list holds for each label."""
+"""Maximum number of words of a list for each label."""
 
 N_SIMILAR = 8
 """Number of words of similar frequency among which a neutral word is drawn."""
@@ -41,7 +41,7 @@ class Candidate(NamedTuple):
     Attributes:
         size: Size by which it competes.
         strength: Strength of a single occurrence.
-        key: Column and word.
+        key: Column (0, or 1 for second texts) and lower-case word.
         label: Label that it predicts.
     """
 
@@ -115,7 +115,7 @@ class WordList:
             group: Column, label and kind of the words. Kinds are "word", "number" and "mark".
         """
         words = self.by_label.get((group.column, group.label), [])
-        # A number in place of a word would make a text that nobody writes.
+        # A number instead of a word would make an unnatural text.
         same_kind = []
         for word in words:
             if get_kind(word) == group.kind:
