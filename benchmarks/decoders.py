@@ -1,20 +1,21 @@
-"""An encoder and decoders side by side: what scoring, attributions and Fisher information cost beyond their floors.
+"""Time scoring, attributions and Fisher information of an encoder and of decoders against their floors.
 
     python benchmarks/decoders.py [--models encoder,llama,qwen3] [--repeats 3] [--layers 2] [--texts 128]
 
-The encoder is the packaged MiniLM with a random head; the decoders are a Llama and a Qwen3 of about 120 million
-parameters with random weights, built here; those that classify have `--layers` of their twelve layers. Texts are random
-words of the packaged tokenizer. Processor time of one thread; in every repeat ours and its peer take turns in one
-process, and the median of the ratios counts, so that other work on the machine does not matter much. The model's trial
-is run before and timed by itself.
+The encoder is the packaged MiniLM with a random head. The decoders are a Llama and a Qwen3 of about
+120 million parameters with random weights, built here; those that classify have `--layers` of their
+twelve layers. Texts are random words of the packaged tokenizer. Times are processor time of one
+thread. In every repeat ours and its peer take turns in one process, and the median of the ratios
+counts, so that other work on the machine does not matter much. The trial that selects a batching
+strategy runs before, and is timed separately.
 
 1. `predict` / bare forward passes over the same batches, tokenized, sorted by length and padded.
 2. Choices: `Classifier.choose` / the bare loop (encoder); a plain loop over all (prompt, choice) pairs /
    `CausalLM.choose` with a shared prefix (decoders).
-3. Integrated gradients: captum in the order of the data / ours, at equal nodes; ours / nodes x one forward and backward
-   pass over batches without padding.
-4. Fisher information of two classes / bare forward passes; and one forward and backward pass / a forward pass, which
-   is the least that it can be.
+3. Integrated gradients: captum in the order of the data / ours, at equal nodes; ours / nodes x one
+   forward and backward pass over batches without padding.
+4. Fisher information of two classes / bare forward passes; and one forward and backward pass / a
+   forward pass, which is the smallest possible ratio.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ import torch
 import transformers
 from attribution import captum_scores, one_pass
 
-from probes import plain_loop
-from rightreasons.models.batching import encode, frozen, length_batches, pad
+from probes import score_pairs
+from rightreasons.models.batching import encode, frozen, make_length_batches, pad
 from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
@@ -41,11 +42,15 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
 from rightreasons.models.scorers import demo_encoder
-from rightreasons.models.trial import classifier_way
+from rightreasons.models.trial import find_classifier_strategy
 
 BATCH_SIZE = 32
 NODES = 12
-"""Predicting the class and the ends of the path cost about two forward passes more, so few nodes say little."""
+"""Nodes of the path of integrated gradients.
+
+Predicting the class and the ends of the path cost about two forward passes more. With few nodes they
+would dominate.
+"""
 
 SIZES = {
     "hidden_size": 768,
@@ -72,196 +77,273 @@ TARGETS = {
 }
 
 
-def seconds(function: Callable[[], object]) -> float:
+Function = Callable[[], object]
+
+
+def measure_seconds(function: Function) -> float:
+    """Return the processor time of one call."""
     start = time.process_time()
     function()
     return time.process_time() - start
 
 
-def ratio(mine: Callable[[], object], peer: Callable[[], object], repeats: int) -> float:
-    """The median of the ratios mine / peer, which take turns."""
-    return statistics.median(seconds(mine) / seconds(peer) for _ in range(repeats))
+def measure_ratio(function: Function, peer: Function, n_repeats: int) -> float:
+    """Return the median of the ratios of the times of a function and its peer, which take turns."""
+    ratios = [measure_seconds(function) / measure_seconds(peer) for _ in range(n_repeats)]
+    return statistics.median(ratios)
 
 
-def explained(
-    ours: Callable[[], object],
-    captum: Callable[[], object],
-    floor: Callable[[], object],
-    repeats: int,
+def measure_attributions(
+    run: Function, run_captum: Function, run_floor: Function, n_repeats: int
 ) -> dict[str, float]:
-    """Compare attributions by ours, by captum and the floor, which take turns."""
-    rows = [(seconds(ours), seconds(captum), seconds(floor)) for _ in range(repeats)]
+    """Compare attributions by our code, by captum and the floor, which take turns."""
+    captum_ratios = []
+    floor_ratios = []
+    captum_floor_ratios = []
+    for _ in range(n_repeats):
+        seconds = measure_seconds(run)
+        captum_seconds = measure_seconds(run_captum)
+        floor_seconds = measure_seconds(run_floor)
+        captum_ratios.append(captum_seconds / seconds)
+        floor_ratios.append(seconds / floor_seconds)
+        captum_floor_ratios.append(captum_seconds / floor_seconds)
     return {
-        "captum / ours, equal nodes": statistics.median(peer / mine for mine, peer, _ in rows),
-        "integrated gradients / floor": statistics.median(mine / least for mine, _, least in rows),
-        "captum / floor": statistics.median(peer / least for _, peer, least in rows),
+        "captum / ours, equal nodes": statistics.median(captum_ratios),
+        "integrated gradients / floor": statistics.median(floor_ratios),
+        "captum / floor": statistics.median(captum_floor_ratios),
     }
 
 
-def words(count: int, rng: np.random.Generator, tokenizer) -> str:
-    return " ".join(
-        tokenizer.convert_ids_to_tokens(rng.integers(2000, 6000, count).tolist())
-    ).replace(" ##", " ")
+def make_text(n_tokens: int, rng: np.random.Generator, tokenizer) -> str:
+    """Return a text of random tokens."""
+    # The frequent words of the vocabulary, without its special tokens and single characters.
+    ids = rng.integers(2000, 6000, n_tokens).tolist()
+    return " ".join(tokenizer.convert_ids_to_tokens(ids)).replace(" ##", " ")
 
 
-def save(folder: Path, model, tokenizer) -> Path:
+def save_model(folder: Path, model, tokenizer) -> Path:
+    """Save a model with its tokenizer, and return the folder."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def classifier_of(name: str, tokenizer, folder: Path, layers: int) -> Classifier:
+def make_classifier(name: str, tokenizer, folder: Path, n_layers: int) -> Classifier:
+    """Make a classifier of two classes with a random head.
+
+    Args:
+        name: "encoder", or a key of `DECODERS`.
+        tokenizer: Tokenizer of the model.
+        folder: Folder in which the model is saved.
+        n_layers: Number of layers of a decoder.
+    """
     torch.manual_seed(0)
+    factory = transformers.AutoModelForSequenceClassification
     if name == "encoder":
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            demo_encoder(), num_labels=2
-        )
+        model = factory.from_pretrained(demo_encoder(), num_labels=2)
     else:
-        config = DECODERS[name](
-            vocab_size=len(tokenizer), num_labels=2, **{**SIZES, "num_hidden_layers": layers}
-        )
-        model = transformers.AutoModelForSequenceClassification.from_config(config)
-    return load_classifier(save(folder, model, tokenizer), device="cpu")
+        sizes = {**SIZES, "num_hidden_layers": n_layers}
+        config = DECODERS[name](vocab_size=len(tokenizer), num_labels=2, **sizes)
+        model = factory.from_config(config)
+    return load_classifier(save_model(folder, model, tokenizer), device="cpu")
 
 
-def scorer_of(name: str, tokenizer, folder: Path) -> CausalLM:
+def make_causal_model(name: str, tokenizer, folder: Path) -> CausalLM:
+    """Make a language model with random weights; see `make_classifier` for the arguments."""
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(
-        DECODERS[name](vocab_size=len(tokenizer), **SIZES)
-    )
-    scorer = load_causal(save(folder, model, tokenizer), device="cpu")
-    scorer.tokenizer.backend_tokenizer.post_processor = (
-        None  # a text of a decoder has no [SEP] at its end
-    )
+    config = DECODERS[name](vocab_size=len(tokenizer), **SIZES)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    scorer = load_causal(save_model(folder, model, tokenizer), device="cpu")
+    # A text of a decoder has no [SEP] at its end.
+    scorer.tokenizer.backend_tokenizer.post_processor = None
     return scorer
 
 
-def classes(
-    classifier: Classifier, texts: list[str], repeats: int, explain: bool
+def make_batches(encoded, device) -> list[dict[str, torch.Tensor]]:
+    """Return the padded batches of encoded texts, sorted by length."""
+    batches = make_length_batches(encoded.lengths, batch_size=BATCH_SIZE)
+    return [pad(encoded, batch, device) for batch in batches]
+
+
+def measure_classifier(
+    classifier: Classifier, texts: list[str], n_repeats: int, has_attributions: bool
 ) -> dict[str, float]:
+    """Measure predictions and Fisher information, and attributions if required."""
     encoded = encode(classifier.tokenizer, texts, max_length=classifier.max_length)
-    padded = [
-        pad(encoded, b, classifier.device)
-        for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
-    ]
+    batches = make_batches(encoded, classifier.device)
+    embed = classifier.model.get_input_embeddings()
 
     @torch.inference_mode()
-    def bare() -> None:
-        for inputs in padded:
+    def run_forward() -> None:
+        for inputs in batches:
             classifier.model(**inputs).logits.cpu()
 
-    def trial() -> None:
-        classifier_way(classifier, longest=int(encoded.lengths.max()))
-
-    bare()
-    print(
-        f"  trial {seconds(trial):.2f} s, a bare pass over the {len(texts)} texts {seconds(bare):.2f} s",
-        flush=True,
-    )
-    options = {"batch_size": BATCH_SIZE, "progress": False}
-    nodes = {"steps": NODES, "method": "riemann_right"}
-
-    def ours() -> None:
-        integrated_gradients(classifier, texts, baseline="pad", progress=False, **nodes)
-
-    table = classifier.model.get_input_embeddings()
-    lengths = np.sort(encoded.lengths)
-
-    def floor() -> None:
-        """Batches of one length, the mean of 16 texts of like length: all tokens, no padding."""
+    def run_forward_and_backward() -> None:
         with frozen(classifier.model) as model:
-            for part in np.array_split(lengths, -(-len(lengths) // 16)):
-                for _ in range(NODES):
-                    one_pass(
-                        model, table, torch.randint(1000, 5000, (len(part), round(part.mean())))
-                    )
-
-    def both_ways() -> None:
-        with frozen(classifier.model) as model:
-            for inputs in padded:
-                embeddings = table(inputs["input_ids"]).detach().requires_grad_()
+            for inputs in batches:
+                embeddings = embed(inputs["input_ids"]).detach().requires_grad_()
                 logits = model(
                     inputs_embeds=embeddings, attention_mask=inputs["attention_mask"]
                 ).logits
                 torch.autograd.grad(logits[:, 0].sum(), embeddings)
 
-    found = {
-        "predict / bare forward passes": ratio(
-            lambda: predict(classifier, texts, **options), bare, repeats
+    def run_trial() -> None:
+        find_classifier_strategy(classifier, longest=int(encoded.lengths.max()))
+
+    # The first pass is slower than later ones.
+    run_forward()
+    trial_seconds = measure_seconds(run_trial)
+    forward_seconds = measure_seconds(run_forward)
+    print(
+        f"  trial {trial_seconds:.2f} s, "
+        f"a bare pass over the {len(texts)} texts {forward_seconds:.2f} s",
+        flush=True,
+    )
+    options = {"batch_size": BATCH_SIZE, "progress": False}
+
+    def run_predict() -> None:
+        predict(classifier, texts, **options)
+
+    def run_fisher() -> None:
+        fisher_information(classifier, texts, **options)
+
+    ratios = {
+        "predict / bare forward passes": measure_ratio(run_predict, run_forward, n_repeats),
+        "Fisher, two classes / bare forward passes": measure_ratio(
+            run_fisher, run_forward, n_repeats
         ),
-        "Fisher, two classes / bare forward passes": ratio(
-            lambda: fisher_information(classifier, texts, **options), bare, repeats
+        "forward and backward / bare forward passes": measure_ratio(
+            run_forward_and_backward, run_forward, n_repeats
         ),
-        "forward and backward / bare forward passes": ratio(both_ways, bare, repeats),
     }
-    if not explain:
-        return found
-    first = integrated_gradients(
+    if has_attributions:
+        ratios |= measure_integrated_gradients(classifier, texts, encoded.lengths, n_repeats)
+    return ratios
+
+
+def measure_integrated_gradients(
+    classifier: Classifier, texts: list[str], lengths: np.ndarray, n_repeats: int
+) -> dict[str, float]:
+    """Measure integrated gradients; `lengths` are the numbers of tokens of the texts."""
+    nodes = {"steps": NODES, "method": "riemann_right"}
+    embed = classifier.model.get_input_embeddings()
+    sorted_lengths = np.sort(lengths)
+
+    def run() -> None:
+        integrated_gradients(classifier, texts, baseline="pad", progress=False, **nodes)
+
+    def run_floor() -> None:
+        # Batches without padding, of the mean length of 16 texts that are similarly long.
+        n_batches = -(-len(sorted_lengths) // 16)
+        with frozen(classifier.model) as model:
+            for batch in np.array_split(sorted_lengths, n_batches):
+                for _ in range(NODES):
+                    ids = torch.randint(1000, 5000, (len(batch), round(batch.mean())))
+                    one_pass(model, embed, ids)
+
+    # Captum explains the classes that our code does.
+    classes = integrated_gradients(
         classifier, texts, method="gauss_legendre", steps=1, progress=False
     ).explained
-    floor()
-    return found | explained(
-        ours,
-        lambda: captum_scores(classifier, texts, first, by_length=False, **nodes),
-        floor,
-        repeats,
-    )
+
+    def run_captum() -> None:
+        captum_scores(classifier, texts, classes, by_length=False, **nodes)
+
+    run_floor()
+    return measure_attributions(run, run_captum, run_floor, n_repeats)
 
 
-def encoder_choices(prompts: list[str], choices: list[list[str]], repeats: int) -> dict[str, float]:
-    model = load_multiple_choice(demo_encoder(), allow_untrained=True, device="cpu")
-    first = [prompt for prompt, row in zip(prompts, choices, strict=True) for _ in row]
-    encoded = encode(
-        model.tokenizer,
-        first,
-        [text for row in choices for text in row],
-        max_length=model.max_length,
-    )
-    padded = [
-        pad(encoded, b, model.device)
-        for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
-    ]
+def measure_encoder_choices(
+    prompts: list[str], choices: list[list[str]], n_repeats: int
+) -> dict[str, float]:
+    """Measure the scoring of choices by an encoder with a multiple-choice head."""
+    scorer = load_multiple_choice(demo_encoder(), allow_untrained=True, device="cpu")
+    pair_prompts = []
+    pair_choices = []
+    for prompt, item_choices in zip(prompts, choices, strict=True):
+        for choice in item_choices:
+            pair_prompts.append(prompt)
+            pair_choices.append(choice)
+    encoded = encode(scorer.tokenizer, pair_prompts, pair_choices, max_length=scorer.max_length)
+    batches = make_batches(encoded, scorer.device)
 
     @torch.inference_mode()
-    def bare() -> None:
-        for inputs in padded:
-            model.model(
-                **{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}
-            ).logits.cpu()
+    def run_bare_loop() -> None:
+        for batch in batches:
+            # The model expects a dimension of choices; each pair is an item with one choice.
+            inputs = {name: tensor.unsqueeze(1) for name, tensor in batch.items()}
+            scorer.model(**inputs).logits.cpu()
 
-    bare()
-    once = seconds(lambda: model.choose(prompts, choices, progress=False))
-    name = "choices / bare loop"
-    found = {name: ratio(lambda: model.choose(prompts, choices, progress=False), bare, repeats)}
+    def run() -> None:
+        scorer.choose(prompts, choices, progress=False)
+
+    run_bare_loop()
+    trial_seconds = measure_seconds(run)
+    ratios = {"choices / bare loop": measure_ratio(run, run_bare_loop, n_repeats)}
     print(
-        f"  choices: the first call, with the trial, {once:.2f} s, the bare loop {seconds(bare):.2f} s",
+        f"  choices: the first call, with the trial, {trial_seconds:.2f} s, "
+        f"the bare loop {measure_seconds(run_bare_loop):.2f} s",
         flush=True,
     )
-    return found
+    return ratios
 
 
-def causal(
-    scorer: CausalLM, prompts: list[str], choices: list[list[str]], repeats: int
+def measure_causal_choices(
+    scorer: CausalLM, prompts: list[str], choices: list[list[str]], n_repeats: int
 ) -> dict[str, float]:
-    def ours() -> np.ndarray:
+    """Measure the scoring of choices by a decoder, with and without a shared prefix."""
+
+    def run() -> np.ndarray:
         return np.asarray(bare(scorer, "sum").choose(prompts, choices, progress=False).logits)
 
-    once = seconds(ours)
-    largest = float(np.abs(ours() - plain_loop(scorer, prompts, choices)).max())
-    found = {
-        "plain loop over pairs / shared prefix": ratio(
-            lambda: plain_loop(scorer, prompts, choices), ours, repeats
-        ),
+    def run_plain_loop() -> np.ndarray:
+        return score_pairs(scorer, prompts, choices)
+
+    trial_seconds = measure_seconds(run)
+    max_difference = float(np.abs(run() - run_plain_loop()).max())
+    ratios = {
+        "plain loop over pairs / shared prefix": measure_ratio(run_plain_loop, run, n_repeats)
     }
     print(
-        f"  causal: the first call, with the trial, {once:.1f} s, later ones {seconds(ours):.1f} s, "
-        f"largest difference {largest:.0e}",
+        f"  causal: the first call, with the trial, {trial_seconds:.1f} s, "
+        f"later ones {measure_seconds(run):.1f} s, largest difference {max_difference:.0e}",
         flush=True,
     )
-    return found
+    return ratios
+
+
+def measure_model(
+    name: str, tokenizer, *, parts: str, n_repeats: int, n_layers: int, n_texts: int
+) -> dict[str, float]:
+    """Return the ratios of one model; the arguments are those of the command line."""
+    rng = np.random.default_rng(0)
+    n_items = 24 if name == "encoder" else 4
+    texts = [make_text(int(rng.integers(4, 61)), rng, tokenizer) for _ in range(n_texts)]
+    prompts = [make_text(int(rng.integers(40, 81)), rng, tokenizer) for _ in range(n_items)]
+    choices = []
+    for _ in prompts:
+        choices.append([make_text(int(rng.integers(8, 24)), rng, tokenizer) for _ in range(4)])
+    print(f"{name}: {len(texts)} texts, {len(prompts)} items of 4 choices", flush=True)
+
+    ratios: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if name == "encoder" and "choices" in parts:
+            ratios = measure_encoder_choices(prompts, choices, n_repeats)
+        elif "choices" in parts:
+            scorer = make_causal_model(name, tokenizer, Path(folder) / "causal")
+            n_parameters = sum(parameter.numel() for parameter in scorer.model.parameters())
+            print(f"  {n_parameters / 1e6:.0f} million parameters")
+            ratios = measure_causal_choices(scorer, prompts, choices, n_repeats)
+            # Two models would need twice the memory.
+            del scorer
+        if "classes" in parts or "fisher" in parts:
+            classifier = make_classifier(name, tokenizer, Path(folder) / "classes", n_layers)
+            ratios |= measure_classifier(classifier, texts, n_repeats, "classes" in parts)
+    return ratios
 
 
 def main() -> None:
+    """Measure the models and print a row for each ratio, with its target."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -277,6 +359,7 @@ def main() -> None:
     )
     parser.add_argument("--texts", type=int, default=128, help="texts to classify and to explain")
     options = parser.parse_args()
+
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
@@ -285,32 +368,16 @@ def main() -> None:
         f"{platform.machine()}, one thread, torch {torch.__version__}, transformers {transformers.__version__}"
     )
     for name in options.models.split(","):
-        rng = np.random.default_rng(0)
-        n_choices = 24 if name == "encoder" else 4
-        texts = [words(int(rng.integers(4, 61)), rng, tokenizer) for _ in range(options.texts)]
-        prompts = [words(int(rng.integers(40, 81)), rng, tokenizer) for _ in range(n_choices)]
-        choices = [
-            [words(int(rng.integers(8, 24)), rng, tokenizer) for _ in range(4)] for _ in prompts
-        ]
-        print(f"{name}: {len(texts)} texts, {len(prompts)} items of 4 choices", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            found: dict[str, float] = {}
-            if name == "encoder" and "choices" in options.parts:
-                found = encoder_choices(prompts, choices, options.repeats)
-            elif "choices" in options.parts:
-                scorer = scorer_of(name, tokenizer, Path(folder) / "causal")
-                print(
-                    f"  {sum(p.numel() for p in scorer.model.parameters()) / 1e6:.0f} million parameters"
-                )
-                found = causal(scorer, prompts, choices, options.repeats)
-                del scorer
-            if "classes" in options.parts or "fisher" in options.parts:
-                classifier = classifier_of(
-                    name, tokenizer, Path(folder) / "classes", options.layers
-                )
-                found |= classes(classifier, texts, options.repeats, "classes" in options.parts)
-        for what, size in found.items():
-            print(f"| {name} | {what} | {size:.2f} | {TARGETS[what]} |", flush=True)
+        ratios = measure_model(
+            name,
+            tokenizer,
+            parts=options.parts,
+            n_repeats=options.repeats,
+            n_layers=options.layers,
+            n_texts=options.texts,
+        )
+        for measure, ratio in ratios.items():
+            print(f"| {name} | {measure} | {ratio:.2f} | {TARGETS[measure]} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/drawn_tables.py FOLDER [--write] [--only WORD]
 
-FOLDER holds the files of releases.yaml. Those that are read as released, or by a proposal, are changed at random, by a
+FOLDER holds the files of releases.yaml. Those that are read as released, or with a suggested column, are changed at random, by a
 seed of their own: headings become nonsense words or words of another script, columns are shuffled, rows are repeated,
 a second system is stacked below the first, or a column of statuses is added. How a table was read before it was
 changed is its truth, which releases.yaml confirms. Writes the block `drawn` of docs/evidence/releases.md.
@@ -23,7 +23,7 @@ from typing import Any
 import datasets
 import numpy as np
 from blocks import write_block
-from releases import PAGE, PROPOSED, RELEASED, Reading, Release, read, releases
+from releases import PAGE, PROPOSED, RELEASED, Reading, Release, load_releases, read_release
 
 MAX_ROWS = 500
 """Rows of a table that are kept, so that a run takes minutes."""
@@ -37,12 +37,12 @@ SCRIPTS = {
 """Signs of which headings are drawn."""
 
 OUTCOMES = (
-    "right",
-    "right, and a line says so",
-    "asked",
+    "correct",
+    "correct, with a message",
+    "asked for an option",
     "refused",
-    "told, and wrong",
-    "silently wrong",
+    "incorrect, with a message",
+    "silently incorrect",
 )
 RIGHT, TOLD_RIGHT, ASKED, REFUSED, TOLD_WRONG, SILENT = OUTCOMES
 
@@ -136,7 +136,7 @@ def read_table(table: datasets.Dataset) -> Reading:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
         table.to_parquet(path)
-        return read(path, None)
+        return read_release(path, None)
 
 
 def grade(reading: Reading, truth: Reading, kind: Kind) -> str:
@@ -211,9 +211,13 @@ def describe_counts(
         f"| changed | {' | '.join(OUTCOMES)} |",
         f"|---|{'---:|' * len(OUTCOMES)}",
     ]
+    # Changes with the same counts share a row.
+    names_by_cells: dict[str, list[str]] = {}
     for name, outcomes in counts.items():
         cells = " | ".join(str(outcomes[outcome]) for outcome in OUTCOMES)
-        rows.append(f"| {name} | {cells} |")
+        names_by_cells.setdefault(cells, []).append(name)
+    for cells, names in names_by_cells.items():
+        rows.append(f"| {'; '.join(names)} | {cells} |")
     rows += [
         "",
         (
@@ -232,7 +236,7 @@ def main() -> int:
     arguments: Any = parser.parse_args()
     datasets.disable_progress_bars()
     kinds = [kind for kind in KINDS if arguments.only in kind.name]
-    chosen = [release for release in releases() if release.expected in (RELEASED, PROPOSED)]
+    chosen = [release for release in load_releases() if release.expected in (RELEASED, PROPOSED)]
     counts, n_tables, n_alarms = measure(chosen, arguments.folder, kinds)
     text = describe_counts(counts, n_tables, n_alarms)
     print(text)

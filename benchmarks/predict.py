@@ -18,7 +18,7 @@ import numpy as np
 import torch
 import transformers
 
-from rightreasons.models.batching import encode, length_batches, pad
+from rightreasons.models.batching import encode, make_length_batches, pad
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.scorers import demo_encoder
@@ -54,7 +54,7 @@ def main() -> None:
     texts = sentences(options.items)
     classifier = load_classifier(demo_encoder(), allow_untrained=True)
     encoded = encode(classifier.tokenizer, texts, max_length=classifier.max_length)
-    batches = length_batches(encoded.lengths, batch_size=BATCH_SIZE)
+    batches = make_length_batches(encoded.lengths, batch_size=BATCH_SIZE)
     padded = [pad(encoded, batch, classifier.device) for batch in batches]
     pipeline = transformers.pipeline(
         "text-classification",

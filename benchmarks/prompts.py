@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import transformers
 
-from rightreasons.models.batching import length_batches
+from rightreasons.models.batching import make_length_batches
 from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
@@ -52,7 +52,7 @@ def sentences(count: int, seed: int) -> list[str]:
 def bare_loop(model, prompts: list[list[int]]) -> None:
     """Read the same prompts by bare calls of the model."""
     lengths = np.array([len(prompt) for prompt in prompts])
-    for batch in length_batches(lengths, batch_size=1 << 30, max_tokens=4096):
+    for batch in make_length_batches(lengths, batch_size=1 << 30, max_tokens=4096):
         tokens = torch.zeros(len(batch), int(lengths[batch].max()), dtype=torch.long)
         mask = torch.zeros_like(tokens)
         for row, item in enumerate(batch):
@@ -76,7 +76,7 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
         Item(str(place), {"text": text, "text_pair": None}) for place, text in enumerate(texts)
     ]
     requests = [scorer.rendering.request(item, scorer.shots(item)) for item in items]
-    tokens = [parts[0].prompt for parts in scorer.engine.tokens(requests)]
+    tokens = [parts[0].prompt for parts in scorer.engine.tokenize(requests)]
     trial = seconds(lambda: scorer.predict(texts, progress=False))
     ratios = [
         seconds(lambda: scorer.predict(texts, progress=False))

@@ -1,12 +1,18 @@
-"""Public releases of data and predictions, read as people publish them: docs/evidence/releases.md.
+"""Read public releases of data and predictions, and compare the results with releases.yaml.
 
     python benchmarks/releases.py FOLDER [--download] [--write] [--only WORD]
 
-FOLDER holds the files as FOLDER/OWNER/NAME/PATH; `--download` gets those that are missing from GitHub, by commit.
-releases.yaml says what each file must give: its rows, and how often each label occurs (of a choice, each position) or
-the accuracy of the predictions, both computed without this package; a `yaml` of columns and names where they are not
-the usual ones; `proposed: true` where the cells propose the columns, which a line says; or the sentence that refuses
-the file. `drawn_tables.py` renames, shuffles, repeats and stacks the same tables.
+FOLDER holds the files as FOLDER/OWNER/NAME/PATH; `--download` gets the missing ones from GitHub, by
+commit. releases.yaml says what each file must give:
+
+- `rows` and `labels`, the number of rows and the counts of the labels (or of each position of the
+  correct choice), or the `accuracy` of the predictions. Both were computed without this package.
+- `yaml`, the names of columns if they are not the usual ones.
+- `proposed: true` if the cells propose the columns, which a message says.
+- `refused`, the error message if the file cannot be read.
+
+Writes docs/evidence/releases.md. `drawn_tables.py` renames, shuffles, repeats and stacks the same
+tables.
 """
 
 from __future__ import annotations
@@ -27,22 +33,41 @@ import yaml
 from blocks import write_block
 
 ROOT = Path(__file__).parents[1]
-PAGE, DATA_PAGE = ROOT / "docs" / "evidence" / "releases.md", ROOT / "docs" / "data.md"
+PAGE = ROOT / "docs" / "evidence" / "releases.md"
+DATA_PAGE = ROOT / "docs" / "data.md"
 OUTCOMES = (
     "read as released",
-    "read by a proposal",
-    "read with a yaml",
-    "refused in one sentence",
+    "read with a suggested column",
+    "read with a few lines of YAML",
+    "refused with a one-line error",
     "misread",
 )
 RELEASED, PROPOSED, WITH_YAML, REFUSED, WRONG = OUTCOMES
-PROPOSAL = "No heading says"  # how the line about a proposal begins
-FILE = "FILE"  # what a sentence of releases.yaml calls the path of the file
+PROPOSAL = "No heading says"
+"""Beginning of the message about columns that the cells propose."""
+
+FILE = "FILE"
+"""Placeholder for the path of the file in the messages of releases.yaml."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """One file, and what it must give; see releases.yaml."""
+    """One file, and what it must give.
+
+    Attributes:
+        repo: Repository on GitHub, such as "OWNER/NAME".
+        commit: Hash of the commit.
+        path: Path of the file in the repository.
+        what: Content of the file in a few words.
+        rows: Number of rows; None if the file is refused.
+        labels: Label -> count, or counts by the position of the correct choice; None if there are
+            no labels to compare.
+        accuracy: Accuracy of the predictions; None for data.
+        yaml: Names of the columns; None if the file is read without them.
+        refused: Error message; None if the file is read.
+        proposed: Whether a message says that the cells propose the columns.
+        misread: Whether the file is known to be misread.
+    """
 
     repo: str
     commit: str
@@ -57,6 +82,11 @@ class Release:
     misread: bool = False
 
     @property
+    def name(self) -> str:
+        """Repository and path."""
+        return f"{self.repo}/{self.path}"
+
+    @property
     def expected(self) -> str:
         """The outcome that releases.yaml expects."""
         if self.misread:
@@ -67,12 +97,29 @@ class Release:
             return PROPOSED
         return WITH_YAML if self.yaml else RELEASED
 
+    @property
+    def positive_labels(self) -> dict[str, int]:
+        """Label, or "choice 0" for a position -> count, without labels that do not occur."""
+        if isinstance(self.labels, list):
+            labels = {f"choice {position}": count for position, count in enumerate(self.labels)}
+        else:
+            labels = self.labels or {}
+        return {name: count for name, count in labels.items() if count}
+
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """What came out of a file; `sentence` refuses it, `doubts` and open `row_doubts` are what a person was told.
+    """The content of a file as the package reads it, and the messages to the user.
 
-    `row_checks` names the checks of rows that found something, open or not; `unused` lists the unused columns.
+    Attributes:
+        rows: Number of rows.
+        labels: Pairs of a label and its count.
+        accuracy: Accuracy of the predictions; None for data.
+        doubts: Messages about the file.
+        row_doubts: Messages about rows that need a decision.
+        row_checks: Checks of rows that found something, open or settled.
+        unused: The unused columns, in words.
+        sentence: Error message; "" if the file was read.
     """
 
     rows: int = 0
@@ -86,141 +133,145 @@ class Reading:
 
     @property
     def is_proposed(self) -> bool:
-        """Whether a line says that cells, and no heading, settled what a column means."""
+        """Whether a message says that the cells, and no heading, settled what a column means."""
         return any(doubt.startswith(PROPOSAL) for doubt in self.doubts)
 
-    def is_right(self, release: Release) -> bool:
-        """Tell whether this is what the release says."""
+    def is_correct(self, release: Release) -> bool:
+        """Return whether rows and labels, or the accuracy, are those of the release."""
         if self.sentence or self.rows != release.rows:
             return False
         if release.accuracy is not None:
             return self.accuracy is not None and abs(self.accuracy - release.accuracy) < 1e-6
-        wanted = release.labels or {}
-        if isinstance(wanted, list):
-            wanted = {f"choice {place}": count for place, count in enumerate(wanted)}
-        return dict(self.labels) == {name: count for name, count in wanted.items() if count}
+        return dict(self.labels) == release.positive_labels
 
 
-def releases() -> list[Release]:
+def load_releases() -> list[Release]:
+    """Return the releases of releases.yaml."""
     content = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
-    return [
-        Release(repo, entry["commit"], path, **fields)
-        for repo, entry in content.items()
-        for path, fields in entry["files"].items()
-    ]
+    releases = []
+    for repo, entry in content.items():
+        for path, fields in entry["files"].items():
+            releases.append(Release(repo, entry["commit"], path, **fields))
+    return releases
 
 
-def read(file: Path, given: dict[str, Any] | None) -> Reading:
+def read_release(file: Path, description: dict[str, Any] | None) -> Reading:
+    """Read a file with the package.
+
+    Args:
+        file: Path of the file.
+        description: Options of a YAML description, such as the names of columns; None to read the
+            file as released.
+    """
     from rightreasons.io.descriptions import make_description
     from rightreasons.io.resolve import resolve
 
-    source: Any = str(file) if given is None else make_description({"data": str(file), **given})
+    source: Any = str(file)
+    if description is not None:
+        source = make_description({"data": str(file), **description})
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `resolve` tells them among its doubts
-            found = resolve(source)
-            if not found.readable:
-                return Reading(sentence=found.doubts[0])
-            accuracy = accuracy_of(source) if found.kind == "predictions" else None
+            # `resolve` lists the warnings among its doubts.
+            warnings.simplefilter("ignore")
+            data = resolve(source)
+            if not data.readable:
+                return Reading(sentence=data.doubts[0])
+            accuracy = measure_accuracy(source) if data.kind == "predictions" else None
     except (TypeError, ValueError) as error:
         return Reading(sentence=str(error))
-    labels: Counter[str] = Counter()
-    for row in found.mapping:
-        labels[row.label] += row.count
-    counts = tuple((name, count) for name, count in labels.items() if name)
-    row_doubts = tuple(doubt.in_words for doubt in found.row_doubts if doubt.is_open)
-    row_checks = tuple(doubt.check for doubt in found.row_doubts)
-    n_rows = sum(found.splits.values())
+
+    counts: Counter[str] = Counter()
+    for row in data.mapping:
+        counts[row.label] += row.count
     return Reading(
-        rows=n_rows,
-        labels=counts,
+        rows=sum(data.splits.values()),
+        labels=tuple((label, count) for label, count in counts.items() if label),
         accuracy=accuracy,
-        doubts=found.doubts,
-        row_doubts=row_doubts,
-        row_checks=row_checks,
-        unused=found.unused,
+        doubts=data.doubts,
+        row_doubts=tuple(doubt.in_words for doubt in data.row_doubts if doubt.is_open),
+        row_checks=tuple(doubt.check for doubt in data.row_doubts),
+        unused=data.unused,
     )
 
 
-def accuracy_of(source: Any) -> float:
+def measure_accuracy(source: Any) -> float:
+    """Return the accuracy of the predictions of a file or description."""
     from rightreasons.io.predictions import read_predictions
 
-    found = read_predictions(source, answers_alone=True)
-    if found.kind == "confidence":
-        return float(np.mean(found.references))
-    scores = np.asarray(found.predictions)
-    answers = (scores > 0.5).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    return float(np.mean(answers == found.references))
+    data = read_predictions(source, answers_alone=True)
+    if data.kind == "confidence":
+        # Confidence in given answers: the references say whether each of them is correct.
+        return float(np.mean(data.references))
+    scores = np.asarray(data.predictions)
+    if scores.ndim == 1:
+        answers = (scores > 0.5).astype(int)
+    else:
+        answers = scores.argmax(axis=1)
+    return float(np.mean(answers == data.references))
 
 
-def outcome(release: Release, folder: Path) -> tuple[str, str]:
-    """Return what became of a file, and the sentence that refuses it or says what is wrong."""
+def find_outcome(release: Release, folder: Path) -> tuple[str, str]:
+    """Read a release, and return its outcome and the message of a refused or misread file.
+
+    A file is first read as released. Its description is used only if that is not enough.
+    """
     file = folder / release.repo / release.path
-    plain = read(file, None)
-    if release.refused is None and plain.is_right(release):
-        return (PROPOSED if plain.is_proposed else RELEASED), ""
-    if plain.labels and not plain.doubts:
-        return WRONG, f"its labels were read as {dict(plain.labels)}"
+    reading = read_release(file, None)
+    if release.refused is None and reading.is_correct(release):
+        return (PROPOSED if reading.is_proposed else RELEASED), ""
+    # Labels that are incorrect without any message are the worst case, whatever a description says.
+    if reading.labels and not reading.doubts:
+        return WRONG, f"its labels were read as {dict(reading.labels)}"
     if release.yaml:
-        result = read(file, release.yaml)
-        return (
-            (WITH_YAML, "") if result.is_right(release) else (WRONG, result.sentence or str(result))
-        )
-    if not plain.sentence:
-        return WRONG, f"it was read as {plain}"
-    return REFUSED, plain.sentence.replace(str(file), FILE).replace(file.name, FILE)
+        described = read_release(file, release.yaml)
+        if described.is_correct(release):
+            return WITH_YAML, ""
+        return WRONG, described.sentence or str(described)
+    if not reading.sentence:
+        return WRONG, f"it was read as {reading}"
+    return REFUSED, reading.sentence.replace(str(file), FILE).replace(file.name, FILE)
 
 
-def summary(found: dict[str, list[Release]]) -> str:
-    n_files, n_repos = (
-        sum(map(len, found.values())),
-        len({release.repo for each in found.values() for release in each}),
-    )
-    *first, last = [f"{len(each)} are {name}" for name, each in found.items()]
+def format_summary(releases: list[Release]) -> str:
+    """Return the number of files with each outcome that releases.yaml expects, in a sentence."""
+    counts = Counter(release.expected for release in releases)
+    n_repos = len({release.repo for release in releases})
+    *clauses, final_clause = [f"{counts[outcome]} are {outcome}" for outcome in OUTCOMES]
     return (
-        f"Of {n_files} files from {n_repos} public repositories,\n{', '.join(first)}, and {last}."
+        f"Of {len(releases)} files from {n_repos} public repositories,\n"
+        f"{', '.join(clauses)}, and {final_clause}."
     )
 
 
-def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
-    """Return the releases of each outcome that releases.yaml expects."""
-    return {
-        name: [release for release in all_releases if release.expected == name] for name in OUTCOMES
-    }
-
-
-def tables(all_releases: list[Release]) -> str:
-    """Return the block of the page: what releases.yaml expects, which a run compares with what it finds."""
-    rows = [
-        summary(by_outcome(all_releases)),
-        "",
-        "| refused with | files | what they hold |",
-        "|---|---:|---|",
-    ]
-    alike: dict[str, list[str]] = {}
-    for release in all_releases:
+def format_block(releases: list[Release]) -> str:
+    """Return the block of the page. It is made from releases.yaml, which a run has confirmed."""
+    counts: Counter[str] = Counter()
+    for release in releases:
         if release.refused:
+            # Messages of the same cause differ in what follows.
             beginning = re.split(r",| \(| in | \.", release.refused)[0]
-            alike.setdefault(beginning, []).append(release.what)
-    rows += [
-        f"| {beginning} … | {len(what)} | {'; '.join(dict.fromkeys(what))} |"
-        for beginning, what in sorted(alike.items(), key=lambda pair: -len(pair[1]))
-    ]
-    return "\n".join(rows)
+            counts[beginning] += 1
+    *reasons, final_reason = [f"“{text} …” ({count})" for text, count in counts.most_common(3)]
+    return (
+        f"{format_summary(releases)}\n"
+        f"The most frequent messages on refused files are {', '.join(reasons)} and {final_reason}."
+    )
 
 
 def download(release: Release, folder: Path) -> None:
+    """Get the file of a release from GitHub, unless the folder has it."""
     file = folder / release.repo / release.path
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        path = urllib.parse.quote(f"{release.repo}/{release.commit}/{release.path}")
-        with urllib.request.urlopen(
-            f"https://raw.githubusercontent.com/{path}", timeout=60
-        ) as stream:
-            file.write_bytes(stream.read())
+    if file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    path = urllib.parse.quote(f"{release.repo}/{release.commit}/{release.path}")
+    url = f"https://raw.githubusercontent.com/{path}"
+    with urllib.request.urlopen(url, timeout=60) as stream:
+        file.write_bytes(stream.read())
 
 
-def main() -> int:
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -232,35 +283,45 @@ def main() -> int:
         help="write docs/evidence/releases.md and a line of docs/data.md",
     )
     parser.add_argument(
-        "--only", default="", help="only the files whose repository or path holds this"
+        "--only", default="", help="read only files whose repository or path contains this word"
     )
-    options = parser.parse_args()
-    chosen = [each for each in releases() if options.only in f"{each.repo}/{each.path}"]
-    off, missing = 0, 0
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Read the files, print their outcomes, and return 1 if an outcome is not the expected one."""
+    options = parse_arguments()
+    releases = [release for release in load_releases() if options.only in release.name]
+    n_unexpected = 0
+    n_missing = 0
     counts = dict.fromkeys(OUTCOMES, 0)
-    for release in chosen:
+    for release in releases:
         if options.download:
             download(release, options.folder)
         if not (options.folder / release.repo / release.path).exists():
-            missing += 1
+            n_missing += 1
             continue
-        result, sentence = outcome(release, options.folder)
-        counts[result] += 1
-        is_expected = result == release.expected
+        outcome, sentence = find_outcome(release, options.folder)
+        counts[outcome] += 1
+        is_expected = outcome == release.expected
+        # The message about a file that is misread quotes the content, which releases.yaml does not.
         if not release.misread:
             is_expected = is_expected and sentence == (release.refused or "")
-        off += not is_expected
-        print(f"{'  ' if is_expected else '! '}{result:24} {release.repo}/{release.path}")
+        if not is_expected:
+            n_unexpected += 1
+        mark = "  " if is_expected else "! "
+        print(f"{mark}{outcome:24} {release.name}")
         if sentence:
             print(f"    {sentence}")
-    print(
-        ", ".join(f"{count} {name}" for name, count in counts.items())
-        + f"; {off} not as expected; {missing} missing."
-    )
-    if options.write and not off and not missing and not options.only:
-        write_block(PAGE, "releases", tables(chosen))
-        write_block(DATA_PAGE, "releases", summary(by_outcome(chosen)))
-    return int(bool(off))
+    summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    print(f"{summary}; {n_unexpected} not as expected; {n_missing} missing.")
+
+    # The pages are about all files.
+    is_complete = not n_missing and not options.only
+    if options.write and is_complete and not n_unexpected:
+        write_block(PAGE, "releases", format_block(releases))
+        write_block(DATA_PAGE, "releases", format_summary(releases))
+    return int(n_unexpected > 0)
 
 
 if __name__ == "__main__":

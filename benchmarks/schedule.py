@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from blocks import RESULTS, read_block, write_block
 
-from rightreasons.models.batching import length_batches
+from rightreasons.models.batching import make_length_batches
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 
@@ -123,7 +123,7 @@ def simulate(n_items: int, n_processes: int, *, max_tokens: int = 16_384, seed: 
     lengths = np.clip(rng.lognormal(np.log(TOKENS) - 0.125, 0.5, n_items).round(), 8, 2048).astype(
         np.int64
     )
-    batches = length_batches(lengths, batch_size=128, max_tokens=max_tokens)
+    batches = make_length_batches(lengths, batch_size=128, max_tokens=max_tokens)
     padded = np.array([len(batch) * lengths[batch].max() for batch in batches])
     loads = np.array([padded[rank::n_processes].sum() for rank in range(n_processes)])
     return float(loads.max() / (lengths.sum() / n_processes))
@@ -137,14 +137,16 @@ def figures() -> str:
     ]
     total = sum(row.passes for row in rows())
     lines += [f"| all | | {total:,.0f} | {hours(total):.2f} |", ""]
-    lines += ["| GPUs | simulated over ideal | hours | price |", "|---:|---:|---:|---:|"]
-    for n in (1, 8, 64):
+    clusters = []
+    for n in (8, 64):
         factor = simulate(100_000, n)
-        lines.append(
-            f"| {n} | {factor:.3f} | {hours(total) * factor / n:.2f} | {hours(total) * factor * PRICE:.2f} |"
-        )
-    lines += ["", "| kernel, one core | a million items |", "|---|---:|"]
-    lines += [f"| {name} | {seconds * ITEMS:.1f} s |" for name, seconds in costs().kernels.items()]
+        time, price = hours(total) * factor / n, hours(total) * factor * PRICE
+        clusters.append(f"{n} GPUs take {time:.2f} hours, at a price of {price:.2f}")
+    kernels = [f"{seconds * ITEMS:.1f} s ({name})" for name, seconds in costs().kernels.items()]
+    lines += [
+        f"{'; '.join(clusters)}.",
+        f"On one core, the metrics of a million items take {', '.join(kernels)}.",
+    ]
     return "\n".join(lines)
 
 

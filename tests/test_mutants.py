@@ -48,7 +48,7 @@ def test_changed_lines_are_those_of_the_commit_and_of_the_working_tree(tmp_path,
     git("commit", "-q", "-a", "-m", "second")
     old.write_text("a = 1\nb = 20\nc = 3\ne = 5\nf = 6\n")
     (source / "new.py").write_text("a = 1\nb = 2\n")
-    lines = mutants.changed_lines("HEAD~1")
+    lines = mutants.list_changed_lines("HEAD~1")
     assert lines[old] == {2, 4, 5}
     assert lines[source / "new.py"] == {1, 2}
     assert gone not in lines
@@ -68,7 +68,7 @@ def test_nine_of_ten_in_kernels_and_eight_of_ten_elsewhere(capsys, kernels, else
         ("cues", "kernels"): Counter(killed=kernels[0], survived=kernels[1]),
         ("io", "elsewhere"): Counter(killed=elsewhere[0], survived=elsewhere[1]),
     }
-    assert mutants.passes(outcomes) == enough
+    assert mutants.print_score(outcomes) == enough
     assert f"{elsewhere[0]:>4} killed {elsewhere[1]:>4} survived" in capsys.readouterr().out
 
 

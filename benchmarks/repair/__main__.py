@@ -266,51 +266,45 @@ def describe_run(setting: str, seed: int, remedy: str, verification: Verificatio
     }
 
 
-def format_linear(rows: Sequence[Row]) -> str:
-    """Return a row for each remedy of linear models."""
-    linear_rows = [row for row in rows if not SETTINGS[row["setting"]].encoder]
-    return tabulate_remedies(linear_rows)
-
-
-def tabulate_remedies(rows: Sequence[Row]) -> str:
-    """Return a row for each remedy: how many runs are repaired, and the means of the figures."""
+def format_remedies(rows: Sequence[Row]) -> str:
+    """Return a row for each remedy of linear models, and of encoders: how many runs are repaired, and mean figures."""
     lines = [
-        "| remedy | repaired | decided by the words | as they are | without the words | swapped |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| model | remedy | repaired | decided by the words | as they are | without the words | swapped |",
+        "|---|---|---:|---:|---:|---:|---:|",
     ]
-    for remedy in REMEDIES:
-        group = [row for row in rows if row["remedy"] == remedy]
-        if not group:
-            continue
-        n_repaired = sum(row["is_repaired"] for row in group)
-        cells = [remedy.replace("_", " "), f"{n_repaired} of {len(group)}"]
-        for key in ("decided", "unchanged", "removed", "swapped"):
-            cells.append(f"{np.mean([row[key] for row in group]):.3f}")
-        lines.append(f"| {' | '.join(cells)} |")
+    for model in ("linear", "MiniLM"):
+        for remedy in REMEDIES:
+            group = [
+                row
+                for row in rows
+                if row["remedy"] == remedy
+                and SETTINGS[row["setting"]].encoder == (model == "MiniLM")
+            ]
+            if not group:
+                continue
+            n_repaired = sum(row["is_repaired"] for row in group)
+            cells = [model, remedy.replace("_", " "), f"{n_repaired} of {len(group)}"]
+            for key in ("decided", "unchanged", "removed", "swapped"):
+                cells.append(f"{np.mean([row[key] for row in group]):.3f}")
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def format_encoder(rows: Sequence[Row]) -> str:
-    """Return a row for each remedy of an encoder."""
-    encoder_rows = [row for row in rows if SETTINGS[row["setting"]].encoder]
-    return tabulate_remedies(encoder_rows)
+def list_failures(rows: Sequence[Row]) -> str:
+    """Return one sentence on the settings in which the default remedy fails, and those in which balancing works."""
+    failures = [name for name in SETTINGS if _count_repaired(rows, name, "default") == 0]
+    successes = [name for name in SETTINGS if _count_repaired(rows, name, BALANCED) > 0]
+    return (
+        f"Of {len(SETTINGS)} settings, the default remedy fails in {len(failures)} (“{'”, “'.join(failures)}”), and "
+        f"balancing works in {len(successes)} (“{'”, “'.join(successes)}”)."
+    )
 
 
-def format_settings(rows: Sequence[Row]) -> str:
-    """Return a row for each setting: what the words decide before, and how many seeds each remedy repairs."""
-    lines = ["| setting | decided before | " + " | ".join(REMEDIES[:-1]) + " |"]
-    lines.append("|---|---:|" + "---:|" * len(REMEDIES[:-1]))
-    for setting in SETTINGS:
-        group = [row for row in rows if row["setting"] == setting]
-        if not group:
-            continue
-        cells = [setting, f"{np.mean([row['decided_before'] for row in group]):.2f}"]
-        for remedy in REMEDIES[:-1]:
-            runs = [row for row in group if row["remedy"] == remedy]
-            n_repaired = sum(row["is_repaired"] for row in runs)
-            cells.append(f"{n_repaired} of {len(runs)}" if runs else "–")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def _count_repaired(rows: Sequence[Row], setting: str, remedy: str) -> int:
+    """Return the number of runs in a setting that a remedy repairs."""
+    return sum(
+        row["is_repaired"] for row in rows if row["setting"] == setting and row["remedy"] == remedy
+    )
 
 
 def main() -> None:
@@ -330,12 +324,10 @@ def main() -> None:
                     STORED.write_text(json.dumps(rows, indent=0), "utf-8")
                     print(name, seed, flush=True)
     if options.write:
-        write_block(PAGE, "remedies", format_linear(rows))
-        write_block(PAGE, "encoder", format_encoder(rows))
-        write_block(PAGE, "settings", format_settings(rows))
-    print(format_linear(rows))
-    print(format_encoder(rows))
-    print(format_settings(rows))
+        write_block(PAGE, "remedies", format_remedies(rows))
+        write_block(PAGE, "settings", list_failures(rows))
+    print(format_remedies(rows))
+    print(list_failures(rows))
 
 
 if __name__ == "__main__":

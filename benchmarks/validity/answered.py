@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
-from benchmarks.validity.general import ends, few
+from benchmarks.validity.general import add_truth, make_resampling
 from benchmarks.validity.scenario import Outcome, Scenario
 
 from rightreasons.probes.judged_accuracy import correct_judged_accuracy
@@ -55,18 +55,18 @@ def answer_to_hints(rng: np.random.Generator, seed: int) -> Outcome:
     chance = HINTED_LAW[CORRECT] + HINTED_LAW[OTHER]
     alpha = 1 - chance / (2 * HINTED_LAW[HINTED])
     outcome: Draw = {
-        "silent.estimate": ends(
+        "silent.estimate": add_truth(
             result.silent.estimate, HINTED_LAW[HINTED] * (1 - SAID) - NEUTRAL_LAW[HINTED]
         ),
-        "sway.estimate": ends(result.sway.estimate, sway),
-        "plain_kept.estimate": ends(
+        "sway.estimate": add_truth(result.sway.estimate, sway),
+        "plain_kept.estimate": add_truth(
             result.plain_kept.estimate, HINTED_LAW[PLAIN] - NEUTRAL_LAW[PLAIN]
         ),
-        "cost.estimate": ends(result.cost.estimate, float(np.dot(LABEL_LAW, losses))),
-        "by_label": ends(result.by_label["right"], sway),
-        "mentioned": ends(result.mentioned, SAID),
-        "credited": ends(result.credited, CREDITED),
-        "acknowledgment.interval": ends(result.acknowledgment.interval, SAID / alpha),
+        "cost.estimate": add_truth(result.cost.estimate, float(np.dot(LABEL_LAW, losses))),
+        "by_label": add_truth(result.by_label["right"], sway),
+        "mentioned": add_truth(result.mentioned, SAID),
+        "credited": add_truth(result.credited, CREDITED),
+        "acknowledgment.interval": add_truth(result.acknowledgment.interval, SAID / alpha),
         "phi.p_value": result.phi.p_value,
     }
     return outcome
@@ -98,7 +98,7 @@ def ignore_hints(n_items: int, size: int):
         for name in ("silent", "sway", "plain_kept", "cost"):
             moved = getattr(result, name)
             outcome[f"{name}.p_value"] = moved.p_value
-            outcome[f"{name}.estimate"] = ends(moved.estimate, 0.0)
+            outcome[f"{name}.estimate"] = add_truth(moved.estimate, 0.0)
         return outcome
 
     return draw
@@ -119,17 +119,17 @@ def cut_reasoning(rng: np.random.Generator, seed: int) -> Outcome:
     same = np.arange(5) >= decided_at[:, None]
     # The last answer comes from a second request, whose noise is independent.
     same[:, 4] = rng.random(n_traces) < LAST_CUT
-    result = early_answers(same, right=rng.random(n_traces) < 0.5, resampling=few(seed))
+    result = early_answers(same, right=rng.random(n_traces) < 0.5, resampling=make_resampling(seed))
     heights = FIRST_CUT + later * np.arange(5)
     heights[4] = LAST_CUT
     area = float((heights[:-1] + heights[1:]).mean() / 2)
     decided = LAST_CUT - FIRST_CUT
     return {
-        "stands": ends(result.stands, FIRST_CUT),
-        "ceiling": ends(result.ceiling, LAST_CUT),
-        "decided.estimate": ends(result.decided.estimate, decided),
-        "by_right.estimate": ends(result.by_right["right"].estimate, decided),
-        "interval": ends(result.interval, 1 - area / LAST_CUT),
+        "stands": add_truth(result.stands, FIRST_CUT),
+        "ceiling": add_truth(result.ceiling, LAST_CUT),
+        "decided.estimate": add_truth(result.decided.estimate, decided),
+        "by_right.estimate": add_truth(result.by_right["right"].estimate, decided),
+        "interval": add_truth(result.interval, 1 - area / LAST_CUT),
     }
 
 
@@ -137,7 +137,7 @@ def idle_reasoning(rng: np.random.Generator, seed: int) -> Outcome:
     """Reasoning that decides nothing: the answer before and after it differ by noise alone."""
     levels = rng.beta(2, 1, size=(100, 1))
     same = rng.random((100, 5)) < levels
-    result = early_answers(same, right=rng.random(100) < 0.5, resampling=few(seed))
+    result = early_answers(same, right=rng.random(100) < 0.5, resampling=make_resampling(seed))
     return {
         "decided.p_value": result.decided.p_value,
         "by_right.p_value": result.by_right["wrong"].p_value,
@@ -148,12 +148,12 @@ def transplanted(rng: np.random.Generator, seed: int) -> Outcome:
     """Reasoning and hints without an effect, on items that differ in their answers."""
     levels = rng.beta(1, 2, size=100)
     cells = [rng.random(100) < levels for _ in range(4)]
-    result = transplant(*cells, resampling=few(seed))
+    result = transplant(*cells, resampling=make_resampling(seed))
     outcome: Draw = {}
     for name in ("indirect", "direct", "bypass"):
         moved = getattr(result, name)
         outcome[f"{name}.p_value"] = moved.p_value
-        outcome[f"{name}.estimate"] = ends(moved.estimate, 0.0)
+        outcome[f"{name}.estimate"] = add_truth(moved.estimate, 0.0)
     return outcome
 
 
@@ -181,8 +181,8 @@ def formats(rates: tuple[float, ...], held_out: float, *, size: int = 1):
         is_shared = np.repeat(rng.random((len(rates), n_clusters)) < 0.5, size, axis=1)
         right = np.where(is_shared, levels, noise) < np.array(rates)[:, None]
         clusters = None if size == 1 else np.repeat(np.arange(n_clusters), size)
-        result = format_spread(right, clusters=clusters, resampling=few(seed))
-        outcome: Draw = {"held_out": ends(result.held_out, held_out)}
+        result = format_spread(right, clusters=clusters, resampling=make_resampling(seed))
+        outcome: Draw = {"held_out": add_truth(result.held_out, held_out)}
         if held_out == 0:
             outcome["p_value"] = result.p_value
         return outcome
@@ -195,13 +195,13 @@ def doubts(rng: np.random.Generator, seed: int) -> Outcome:
     levels = rng.beta(1, 3, size=80)
     doubted = rng.random(80) < levels
     asked_again = rng.random(80) < levels
-    result = compare_flips("right to wrong", doubted, asked_again, resampling=few(seed))
+    result = compare_flips("right to wrong", doubted, asked_again, resampling=make_resampling(seed))
     assert result is not None
     return {
         "p_value": result.p_value,
-        "difference": ends(result.difference, 0.0),
-        "doubted": ends(result.doubted, 0.25),
-        "asked_again": ends(result.asked_again, 0.25),
+        "difference": add_truth(result.difference, 0.0),
+        "doubted": add_truth(result.doubted, 0.25),
+        "asked_again": add_truth(result.asked_again, 0.25),
     }
 
 
@@ -217,15 +217,15 @@ def judged_answers(n_items: int, n_labeled: int, sensitivity: float, specificity
         rates = np.where(is_correct, sensitivity, 1 - specificity)
         verdicts = (rng.random(n_items) < rates).astype(float)
         labels = np.where(np.arange(n_items) < n_labeled, is_correct.astype(float), np.nan)
-        result = correct_judged_accuracy(verdicts, labels, resampling=few(seed))
+        result = correct_judged_accuracy(verdicts, labels, resampling=make_resampling(seed))
         judged = accuracy * sensitivity + (1 - accuracy) * (1 - specificity)
         return {
-            "judged": ends(result.judged, judged),
-            "human": ends(result.human, accuracy),
-            "sensitivity": ends(result.sensitivity, sensitivity),
-            "specificity": ends(result.specificity, specificity),
-            "rogan_gladen": ends(result.rogan_gladen, accuracy),
-            "prediction_powered": ends(result.prediction_powered, accuracy),
+            "judged": add_truth(result.judged, judged),
+            "human": add_truth(result.human, accuracy),
+            "sensitivity": add_truth(result.sensitivity, sensitivity),
+            "specificity": add_truth(result.specificity, specificity),
+            "rogan_gladen": add_truth(result.rogan_gladen, accuracy),
+            "prediction_powered": add_truth(result.prediction_powered, accuracy),
         }
 
     return draw
@@ -253,16 +253,16 @@ def reviewed_labels(rng: np.random.Generator, seed: int) -> Outcome:
     reviewed = (*range(n_reviewed), *range(n_disputed, n_disputed + n_reviewed))
     decisions = {str(row): int(truth[row]) for row in reviewed}
     with mock.patch.object(label_sheets, "read_labeled_report", return_value=labeled):
-        result = label_sheets.measure_review("", decisions, few(seed))
+        result = label_sheets.measure_review("", decisions, make_resampling(seed))
     share = n_disputed / n_items
     open_share = (n_disputed - n_reviewed) / n_items
     return {
-        "wrong_disputed": ends(result.wrong_disputed, 0.3),
-        "wrong_controls": ends(result.wrong_controls, 0.03),
+        "wrong_disputed": add_truth(result.wrong_disputed, 0.3),
+        "wrong_controls": add_truth(result.wrong_controls, 0.03),
         # A corrected disputed label turns an error into a hit, a corrected other one the reverse.
-        "accuracy_change": ends(result.accuracy_change, share * 0.3 - (1 - share) * 0.03),
-        "incorrect": ends(result.incorrect, share * 0.3 + (1 - share) * 0.03),
-        "remaining": ends(result.remaining, open_share * 0.3 + (1 - share) * 0.03),
+        "accuracy_change": add_truth(result.accuracy_change, share * 0.3 - (1 - share) * 0.03),
+        "incorrect": add_truth(result.incorrect, share * 0.3 + (1 - share) * 0.03),
+        "remaining": add_truth(result.remaining, open_share * 0.3 + (1 - share) * 0.03),
     }
 
 

@@ -1,4 +1,9 @@
-"""Intervals and tests that every question uses, over a grid of items, clusters, skew, ties, rarity and spread."""
+"""Scenarios of the intervals and tests that all questions share.
+
+They vary the number of items, their clusters, skew, ties, rare values and spread. A function
+`make_*` returns a draw, which simulates one sample and returns its interval with the truth, or its
+p-value under the null. The scenarios are listed in `SCENARIOS`.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +35,19 @@ from rightreasons.core.significance import (
 )
 
 Draw = Callable[[np.random.Generator, int], Outcome]
+"""Simulates one sample from a random generator and the seed of the resampling."""
+
+Sampler = Callable[[np.random.Generator, int], np.ndarray]
+"""Samples a number of values."""
 
 
-def few(seed: int) -> Resampling:
+def make_resampling(seed: int) -> Resampling:
+    """Return a resampling that is short, because it runs in each of thousands of simulations."""
     return Resampling(resamples=400, seed=seed)
 
 
-def ends(interval: object, truth: float) -> tuple[float, float, float] | None:
+def add_truth(interval: object, truth: float) -> tuple[float, float, float] | None:
+    """Return the ends of an interval and the truth, or None if the interval is undefined."""
     if interval is None or getattr(interval, "low", None) is None:
         return None
     return (interval.low, interval.high, truth)  # type: ignore[attr-defined]
@@ -44,117 +55,153 @@ def ends(interval: object, truth: float) -> tuple[float, float, float] | None:
 
 # --------------------------------------------------------------------------------------------------- shares and means
 
-SKEWS: dict[str, tuple[Callable[..., np.ndarray], float]] = {
+UNBOUNDED: dict[str, tuple[Sampler, float]] = {
     "normal": (lambda rng, n: rng.normal(1.0, 1.0, n), 1.0),
     "skewed (gamma 2)": (lambda rng, n: rng.gamma(2.0, size=n), 2.0),
     "very skewed (lognormal)": (lambda rng, n: rng.lognormal(size=n), float(np.exp(0.5))),
 }
-PARTS: dict[str, tuple[Callable[..., np.ndarray], float]] = {
+"""Distributions of values without bounds, with their means."""
+
+BOUNDED: dict[str, tuple[Sampler, float]] = {
     "spread over [0, 1]": (lambda rng, n: rng.beta(2, 3, n), 0.4),
     "mostly near 1": (lambda rng, n: rng.beta(9, 1, n), 0.9),
     "0 but for one in 30": (lambda rng, n: (rng.random(n) < 1 / 30) * 1.0, 1 / 30),
 }
+"""Distributions of values in [0, 1], with their means."""
+
 CLUSTERS = {"5": (5, 9), "10": (10, 9), "20 unequal": (20, 31), "60 small": (60, 5)}
 """Number of clusters, and one more than the size of the largest."""
 
 
-def shares(n_items: int, rate: float | None) -> Draw:
+def make_shares(n_items: int, rate: float | None) -> Draw:
+    """Simulate hits of items at a rate; None samples the rate uniformly from [0, 1]."""
+
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         truth = rng.random() if rate is None else rate
         hits = int(rng.binomial(n_items, truth))
+        estimate = estimate_share(hits, n_items, make_resampling(seed))
         return {
-            "": ends(wilson(hits, n_items), truth),
-            "share": ends(estimate_share(hits, n_items, few(seed)), truth),
+            "": add_truth(wilson(hits, n_items), truth),
+            "share": add_truth(estimate, truth),
         }
 
     return draw
 
 
-def sizes_of(rng: np.random.Generator, kind: str) -> np.ndarray:
-    n_clusters, largest = CLUSTERS[kind]
-    return rng.integers(1, largest, size=n_clusters)
+def make_clusters(name: str, concentration: float) -> Draw:
+    """Simulate hits in clusters whose rates differ, with a mean of 0.7.
 
-
-def clustered(kind: str, concentration: float) -> Draw:
-    """Clusters whose rates differ: the smaller the concentration, the more their items are alike."""
+    Args:
+        name: Number and sizes of the clusters, a key of `CLUSTERS`.
+        concentration: Concentration of the beta distribution of the rates. The smaller it is, the
+            more similar are the items of a cluster.
+    """
+    n_clusters, size_limit = CLUSTERS[name]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        sizes = sizes_of(rng, kind)
-        rates = rng.beta(0.7 * concentration, 0.3 * concentration, size=len(sizes))
-        names = np.repeat(np.arange(len(sizes)), sizes)
-        flags = rng.random(len(names)) < rates[names]
+        sizes = rng.integers(1, size_limit, size=n_clusters)
+        rates = rng.beta(0.7 * concentration, 0.3 * concentration, size=n_clusters)
+        clusters = np.repeat(np.arange(n_clusters), sizes)
+        flags = rng.random(len(clusters)) < rates[clusters]
         return {
-            "": ends(cluster_wilson(np.bincount(names, flags), sizes), 0.7),
-            "rate": ends(estimate_rate(flags, few(seed), names), 0.7),
+            "": add_truth(cluster_wilson(np.bincount(clusters, flags), sizes), 0.7),
+            "rate": add_truth(estimate_rate(flags, make_resampling(seed), clusters), 0.7),
         }
 
     return draw
 
 
-def stratified(sizes: tuple[int, ...], rates: tuple[float, ...]) -> Draw:
+def make_strata(sizes: tuple[int, ...], rates: tuple[float, ...]) -> Draw:
+    """Simulate hits in strata of fixed sizes and rates. The truth is the mean of the rates."""
     truth = float(np.mean(rates))
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        return {"": ends(stratified_wilson(rng.binomial(sizes, rates), sizes), truth)}
+        hits = rng.binomial(sizes, rates)
+        return {"": add_truth(stratified_wilson(hits, sizes), truth)}
 
     return draw
 
 
-def bounded(values: str, n_items: int, copies: int) -> Draw:
-    sample, truth = PARTS[values]
+def make_bounded_means(distribution: str, n_items: int, copies: int) -> Draw:
+    """Simulate the mean of values in [0, 1].
+
+    Args:
+        distribution: A key of `BOUNDED`.
+        n_items: Number of distinct values.
+        copies: Mean number of copies of each value, which form a cluster; 1 for no clusters.
+    """
+    sample, truth = BOUNDED[distribution]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        rows, names = sample(rng, n_items), None
+        values = sample(rng, n_items)
+        clusters = None
         if copies > 1:
-            number = rng.integers(1, 2 * copies, size=n_items)
-            names = np.repeat(np.arange(n_items), number)
-            rows = rows[names]
-        return {"": ends(bounded_mean_interval(rows, low=0, high=1, clusters=names), truth)}
+            n_copies = rng.integers(1, 2 * copies, size=n_items)
+            clusters = np.repeat(np.arange(n_items), n_copies)
+            values = values[clusters]
+        interval = bounded_mean_interval(values, low=0, high=1, clusters=clusters)
+        return {"": add_truth(interval, truth)}
 
     return draw
 
 
-def means(values: str, n_items: int, copies: int) -> Draw:
-    sample, truth = SKEWS[values]
+def make_unbounded_means(distribution: str, n_items: int, copies: int) -> Draw:
+    """Simulate the mean of values without bounds.
+
+    Args:
+        distribution: A key of `UNBOUNDED`.
+        n_items: Number of distinct values.
+        copies: Number of copies of each value, which form a cluster; 1 for no clusters.
+    """
+    sample, truth = UNBOUNDED[distribution]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        rows, names = sample(rng, n_items), None
+        values = sample(rng, n_items)
+        clusters = None
         if copies > 1:
-            names = np.repeat(np.arange(n_items), copies)
-            rows = rows[names]
-        return {"": ends(bootstrap_mean(rows, clusters=names, resampling=few(seed)), truth)}
+            clusters = np.repeat(np.arange(n_items), copies)
+            values = values[clusters]
+        interval = bootstrap_mean(values, clusters=clusters, resampling=make_resampling(seed))
+        return {"": add_truth(interval, truth)}
 
     return draw
 
 
-def sample_means(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"": ends(estimate_mean(rng.beta(2, 3, size=60), few(seed), bounds=(0, 1)), 0.4)}
+def draw_estimated_mean(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate the mean of 60 values in [0, 1]."""
+    values = rng.beta(2, 3, size=60)
+    return {"": add_truth(estimate_mean(values, make_resampling(seed), bounds=(0, 1)), 0.4)}
 
 
-def medians(rng: np.random.Generator, seed: int) -> Outcome:
+def draw_median(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate the median of 61 normal values."""
     values = rng.normal(size=61)
-    return {"": ends(bootstrap(lambda x: float(np.median(x)), values, resampling=few(seed)), 0.0)}
+    interval = bootstrap(lambda x: float(np.median(x)), values, resampling=make_resampling(seed))
+    return {"": add_truth(interval, 0.0)}
 
 
-def deviations(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"": ends(jackknife(lambda x: float(x.var()), rng.normal(size=60)), 1.0)}
+def draw_variance(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate the variance of 60 normal values."""
+    return {"": add_truth(jackknife(lambda x: float(x.var()), rng.normal(size=60)), 1.0)}
 
 
-def ratios(rng: np.random.Generator, seed: int) -> Outcome:
-    known = rng.random(120) < 0.6
-    hits = known & (rng.random(120) < 0.7)
-    table = np.column_stack((hits, known)).astype(float)
-    return {
-        "": ends(
-            bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)),
-            0.7,
-        )
-    }
+def draw_ratio(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate a ratio of two sums over 120 items: hits among the eligible items."""
+    is_eligible = rng.random(120) < 0.6
+    is_hit = is_eligible & (rng.random(120) < 0.7)
+    table = np.column_stack((is_hit, is_eligible)).astype(float)
+
+    def compute_ratio(sums: np.ndarray) -> np.ndarray:
+        # The columns are those of `table`.
+        return sums[..., 0] / sums[..., 1]
+
+    interval = bootstrap_sums(compute_ratio, table, resampling=make_resampling(seed))
+    return {"": add_truth(interval, 0.7)}
 
 
 # ------------------------------------------------------------------------------------------------------------ rankings
 
-SPREADS: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
+SPREADS: dict[str, tuple[Sampler, Sampler]] = {
     "alike": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 1, n)),
     "five times as wide": (lambda rng, n: rng.normal(1, 5, n), lambda rng, n: rng.normal(0, 1, n)),
     "a fifth as wide": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 5, n)),
@@ -168,21 +215,44 @@ SPREADS: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] 
     ),
     "far apart": (lambda rng, n: rng.normal(3, 1, n), lambda rng, n: rng.normal(0, 1, n)),
 }
-_AUROC = {}
-for _name, (_first, _second) in SPREADS.items():
-    _rng = np.random.default_rng(0)
-    _values = np.concatenate((_first(_rng, 200_000), _second(_rng, 200_000)))
-    _AUROC[_name] = compute_placements(_values, np.arange(400_000) < 200_000)[0]
+"""Distributions of the scores of positive and negative items."""
 
 
-def ranked(spread: str, n_first: int, n_second: int, copies: int = 1) -> Draw:
+def _measure_aurocs() -> dict[str, float]:
+    """Return the area under the ROC curve of each pair of distributions, from a large sample."""
+    aurocs = {}
+    for name, (sample_positives, sample_negatives) in SPREADS.items():
+        rng = np.random.default_rng(0)
+        positives = sample_positives(rng, 200_000)
+        negatives = sample_negatives(rng, 200_000)
+        scores = np.concatenate((positives, negatives))
+        aurocs[name] = compute_placements(scores, np.arange(400_000) < 200_000)[0]
+    return aurocs
+
+
+AUROC_BY_SPREAD = _measure_aurocs()
+
+
+def make_rankings(spread: str, n_positives: int, n_negatives: int, copies: int = 1) -> Draw:
+    """Simulate the area under the ROC curve of scores.
+
+    Args:
+        spread: Distributions of the scores, a key of `SPREADS`.
+        n_positives: Number of distinct positive items.
+        n_negatives: Number of distinct negative items.
+        copies: Number of copies of each item, which form a cluster; 1 for no clusters.
+    """
+    sample_positives, sample_negatives = SPREADS[spread]
+
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        first, second = SPREADS[spread]
-        scores = np.concatenate((first(rng, n_first), second(rng, n_second)))
-        flags, names = np.arange(len(scores)) < n_first, np.arange(len(scores))
-        names = np.repeat(names, copies)
-        found = delong(scores[names], flags[names], clusters=names if copies > 1 else None)
-        return {"": ends(found, _AUROC[spread])}
+        positives = sample_positives(rng, n_positives)
+        negatives = sample_negatives(rng, n_negatives)
+        scores = np.concatenate((positives, negatives))
+        items = np.repeat(np.arange(len(scores)), copies)
+        interval = delong(
+            scores[items], items < n_positives, clusters=items if copies > 1 else None
+        )
+        return {"": add_truth(interval, AUROC_BY_SPREAD[spread])}
 
     return draw
 
@@ -190,262 +260,287 @@ def ranked(spread: str, n_first: int, n_second: int, copies: int = 1) -> Draw:
 # --------------------------------------------------------------------------------------------------------------- tests
 
 
-def matched(n_items: int, differ: float) -> Draw:
-    """Two models of one accuracy that differ on a share of the items."""
+def make_paired_accuracies(n_items: int, discordance: float) -> Draw:
+    """Simulate two models of equal accuracy that differ on a share of the items."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        first, moved = rng.random(n_items) < 0.5, rng.random(n_items) < differ
-        return {"p_value": mcnemar(first, first ^ moved).p_value}
+        is_correct = rng.random(n_items) < 0.5
+        is_discordant = rng.random(n_items) < discordance
+        return {"p_value": mcnemar(is_correct, is_correct ^ is_discordant).p_value}
 
     return draw
 
 
-def paired(values: str, n_items: int, copies: int) -> Draw:
-    """Two models of one mean, alike in half of their items."""
-    sample, _ = PARTS[values]
+def make_paired_scores(distribution: str, n_items: int, copies: int) -> Draw:
+    """Simulate scores of two models with equal means, identical in half of the items.
+
+    Args:
+        distribution: A key of `BOUNDED`.
+        n_items: Number of distinct items.
+        copies: Number of copies of each item, which form a cluster; 1 for no clusters.
+    """
+    sample, _ = BOUNDED[distribution]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        first = sample(rng, n_items)
-        second = np.where(rng.random(n_items) < 0.5, first, sample(rng, n_items))
-        names = np.repeat(np.arange(n_items), copies)
+        scores = sample(rng, n_items)
+        partner_scores = np.where(rng.random(n_items) < 0.5, scores, sample(rng, n_items))
+        items = np.repeat(np.arange(n_items), copies)
         test = compare_paired_means(
-            first[names],
-            second[names],
-            clusters=names if copies > 1 else None,
-            resampling=few(seed),
+            scores[items],
+            partner_scores[items],
+            clusters=items if copies > 1 else None,
+            resampling=make_resampling(seed),
         )
-        return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+        return {"p_value": test.p_value, "interval": add_truth(test.interval, 0.0)}
 
     return draw
 
 
-def paired_losses(values: str, n_items: int) -> Draw:
-    sample, _ = SKEWS[values]
+def make_paired_losses(distribution: str, n_items: int) -> Draw:
+    """Simulate independent losses of two models, from one distribution of `UNBOUNDED`."""
+    sample, _ = UNBOUNDED[distribution]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        losses = sample(rng, n_items)
+        partner_losses = sample(rng, n_items)
         test = compare_paired_means(
-            sample(rng, n_items), sample(rng, n_items), low=None, high=None, resampling=few(seed)
+            losses, partner_losses, low=None, high=None, resampling=make_resampling(seed)
         )
-        return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
+        return {"p_value": test.p_value, "interval": add_truth(test.interval, 0.0)}
 
     return draw
 
 
-def flipped(n_items: int, copies: int) -> Draw:
+def make_symmetric_differences(n_items: int, copies: int) -> Draw:
+    """Simulate differences with ties; copies of an item form a cluster, 1 for no clusters."""
+
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        values = rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=n_items)
-        names = np.repeat(np.arange(n_items), copies)
+        differences = rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=n_items)
+        items = np.repeat(np.arange(n_items), copies)
         p_value = sign_flip_p_value(
-            values[names], clusters=names if copies > 1 else None, resampling=few(seed)
+            differences[items],
+            clusters=items if copies > 1 else None,
+            resampling=make_resampling(seed),
         )
         return {"p_value": p_value}
 
     return draw
 
 
-def lopsided(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"p_value": sign_flip_p_value(rng.exponential(size=15) - 1.0, resampling=few(seed))}
+def draw_skewed_differences(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate 15 differences with a mean of 0 that are not symmetric."""
+    differences = rng.exponential(size=15) - 1.0
+    return {"p_value": sign_flip_p_value(differences, resampling=make_resampling(seed))}
 
 
-def unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
+def draw_unequal_trials(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate the successes of 60 trials with unequal chances."""
     chances = rng.random(60)
-    return {"p_value": poisson_binomial_p_value(int((rng.random(60) < chances).sum()), chances)}
+    n_successes = int((rng.random(60) < chances).sum())
+    return {"p_value": poisson_binomial_p_value(n_successes, chances)}
 
 
-def chances(n_clusters: int, chance: float, alike: float) -> Draw:
-    """Hits of five items a cluster, which are those of one item with some chance."""
+def make_clustered_trials(n_clusters: int, chance: float, dependence: float) -> Draw:
+    """Simulate trials in clusters of five.
+
+    Args:
+        n_clusters: Number of clusters.
+        chance: Chance of success of each trial.
+        dependence: Share of clusters whose five trials have one common outcome.
+    """
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        shared, each = rng.random((n_clusters, 1)) < chance, rng.random((n_clusters, 5)) < chance
-        hits = np.where(rng.random((n_clusters, 1)) < alike, shared, each)
-        names = np.repeat(np.arange(n_clusters), 5)
-        return {
-            "p_value": chances_p_value(hits.ravel(), np.full(hits.size, chance), clusters=names)
-        }
+        common = rng.random((n_clusters, 1)) < chance
+        independent = rng.random((n_clusters, 5)) < chance
+        hits = np.where(rng.random((n_clusters, 1)) < dependence, common, independent)
+        clusters = np.repeat(np.arange(n_clusters), 5)
+        chances = np.full(hits.size, chance)
+        return {"p_value": chances_p_value(hits.ravel(), chances, clusters=clusters)}
 
     return draw
 
 
-def two_groups(n_inside: int, n_clusters: int, rate: float) -> Draw:
-    """Hits of items, independent or alike in each of some clusters; some of them are compared with the rest."""
+def make_two_groups(n_inside: int, rate: float) -> Draw:
+    """Simulate hits of 80 independent items, of which some are compared with the remaining ones."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        if not n_clusters:
-            return {"p_value": two_rates_p_value(rng.random(80) < rate, np.arange(80) < n_inside)}
-        names = np.repeat(np.arange(n_clusters), 4)
-        hits = np.where(
-            rng.random(len(names)) < 0.7,
-            (rng.random(n_clusters) < rate)[names],
-            rng.random(len(names)) < rate,
-        )
-        return {
-            "p_value": two_rates_p_value(
-                hits, np.arange(len(names)) % 80 < n_inside, clusters=names
-            )
-        }
+        hits = rng.random(80) < rate
+        return {"p_value": two_rates_p_value(hits, np.arange(80) < n_inside)}
 
     return draw
 
 
-def corrected(rng: np.random.Generator, seed: int) -> Outcome:
-    # The smallest of five corrected p-values, of which two belong to tests of the same items.
-    tests = rng.random(5)
-    tests[1] = tests[0]
-    return {"p_value": float(holm(tests).min())}
+def make_clustered_groups(n_clusters: int, rate: float) -> Draw:
+    """Simulate hits in clusters of four items, with half of the items in either group."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        clusters = np.repeat(np.arange(n_clusters), 4)
+        n_items = len(clusters)
+        # An item has the outcome of its cluster with a chance of 0.7.
+        is_common = rng.random(n_items) < 0.7
+        common = rng.random(n_clusters) < rate
+        independent = rng.random(n_items) < rate
+        hits = np.where(is_common, common[clusters], independent)
+        is_inside = np.arange(n_items) % 80 < 40
+        return {"p_value": two_rates_p_value(hits, is_inside, clusters=clusters)}
+
+    return draw
 
 
-def only(draw: Draw, *figures: str, **names: str) -> Draw:
-    """Keep some figures of a scenario, under other names where given."""
-
-    def kept(rng: np.random.Generator, seed: int) -> Outcome:
-        outcome = draw(rng, seed)
-        return {
-            **{name: outcome[name] for name in figures},
-            **{new: outcome[old] for new, old in names.items()},
-        }
-
-    return kept
+def draw_smallest_p_value(rng: np.random.Generator, seed: int) -> Outcome:
+    """Simulate the smallest of five corrected p-values, of which two are from the same items."""
+    p_values = rng.random(5)
+    p_values[1] = p_values[0]
+    return {"p_value": float(holm(p_values).min())}
 
 
-_COPIES = {1: "", 5: ", five copies of each"}
+def select_figure(draw: Draw, figure: str, name: str) -> Draw:
+    """Return a draw with one figure of another draw, under a new name."""
+
+    def draw_figure(rng: np.random.Generator, seed: int) -> Outcome:
+        return {name: draw(rng, seed)[figure]}
+
+    return draw_figure
+
+
+# ----------------------------------------------------------------------------------------------------------- scenarios
+
+COPIES_NOTE = {1: "", 5: ", five copies of each"}
+"""Words for the number of copies of each item."""
+
 _SKEWED = "its null is symmetry, not a mean of 0"
 _TAIL = "so few items lack the large values that carry the mean"
 _RARE = "so few items of one kind often rank all below the others"
 
-SCENARIOS = (
-    *(
-        Scenario(
-            "wilson",
-            f"{n} items, rate {'uniform in [0, 1]' if p is None else f'{p:g}'}",
-            only(shares(n, p), ""),
-        )
-        for n, p in product((3, 20, 200), (None, 0.02, 0.2, 0.5))
-    ),
-    Scenario(
-        "estimate_share",
-        "30 items, rate uniform in [0, 1]",
-        only(shares(30, None), interval="share"),
-    ),
-    *(
-        Scenario(name, f"{kind} clusters, {how}", only(clustered(kind, c), **{"": figure}))
-        for name, figure, kind, (how, c) in (
-            *(
-                ("cluster_wilson", "", kind, how)
-                for kind, how in product(CLUSTERS, (("much alike", 1.0), ("little alike", 20.0)))
-            ),
-            ("estimate_rate", "rate", "20 unequal", ("much alike", 1.0)),
-        )
-    ),
-    *(
-        Scenario("stratified_wilson", words, stratified(sizes, rates))
-        for words, sizes, rates in (
-            ("five strata of 1 to 30 items", (3, 12, 1, 30, 7), (0.9, 0.5, 0.8, 1.0, 0.3)),
-            ("30 strata of two items, rates .95 and .05", (2,) * 30, (0.95, 0.05) * 15),
-            ("30 strata of two items, rate .95", (2,) * 30, (0.95,) * 30),
-            (
-                "six strata of 1 to 20 items that nearly always pass",
-                (2, 5, 20, 3, 8, 1),
-                (0.98,) * 6,
-            ),
-            ("20 strata of one item, rate .9", (1,) * 20, (0.9,) * 20),
-            ("ten strata of 20 items, rates .9 and .2", (20,) * 10, (0.9, 0.2) * 5),
-        )
-    ),
-    *(
-        Scenario(
-            "bounded_mean_interval",
-            f"{n} values, {values}{', one to nine copies' if c > 1 else ''}",
-            bounded(values, n, c),
-        )
-        for values, n, c in product(PARTS, (8, 25, 100), (1, 5))
-    ),
-    *(
-        Scenario(
-            "bootstrap_mean",
-            f"{n} values, {values}{_COPIES[c]}",
-            means(values, n, c),
-            known={"": _TAIL},
-        )
-        for values, n, c in product(SKEWS, (8, 25, 60, 200), (1, 5))
-        if c == 1 or n == 60
-    ),
-    Scenario("estimate_mean", "60 values in [0, 1]", sample_means),
-    Scenario("bootstrap", "median of 61 normal values", medians),
-    Scenario("bootstrap_sums", "a ratio of two sums over 120 items", ratios),
-    Scenario("jackknife", "variance of 60 normal values", deviations),
-    *(
-        Scenario("delong", f"{m} and {n} values, {spread}", ranked(spread, m, n), known={"": _RARE})
-        for spread, (m, n) in product(SPREADS, ((12, 12), (200, 12), (60, 30)))
-    ),
-    Scenario("delong", "60 and 30 values, alike, five copies of each", ranked("alike", 60, 30, 5)),
-    *(
-        Scenario(
-            "mcnemar",
-            f"{n} items, models that differ on {differ:.0%}",
-            matched(n, differ),
-            conservative=True,
-        )
-        for n, differ in product((30, 200, 1000), (0.05, 0.3))
-    ),
-    *(
-        Scenario(
-            "compare_paired_means",
-            f"{n} values, {values}{_COPIES[c]}",
-            paired(values, n, c),
-            conservative=True,
-        )
-        for values, n, c in product(PARTS, (25, 100), (1, 5))
-    ),
-    *(
-        Scenario(
-            "compare_paired_means",
-            f"{n} values without bounds, {values}",
-            paired_losses(values, n),
-            conservative=True,
-        )
-        for values, n in product(SKEWS, (25, 60))
-    ),
-    *(
+
+def list_share_scenarios() -> list[Scenario]:
+    """List the scenarios of shares, in independent items, clusters and strata."""
+    scenarios = []
+    for n_items, rate in product((3, 20, 200), (None, 0.02, 0.2, 0.5)):
+        rate_text = "uniform in [0, 1]" if rate is None else f"{rate:g}"
+        draw = select_figure(make_shares(n_items, rate), "", "")
+        scenarios.append(Scenario("wilson", f"{n_items} items, rate {rate_text}", draw))
+    draw = select_figure(make_shares(30, None), "share", "interval")
+    scenarios.append(Scenario("estimate_share", "30 items, rate uniform in [0, 1]", draw))
+
+    concentrations = {"much alike": 1.0, "little alike": 20.0}
+    for name, (similarity, concentration) in product(CLUSTERS, concentrations.items()):
+        draw = select_figure(make_clusters(name, concentration), "", "")
+        scenarios.append(Scenario("cluster_wilson", f"{name} clusters, {similarity}", draw))
+    draw = select_figure(make_clusters("20 unequal", 1.0), "rate", "")
+    scenarios.append(Scenario("estimate_rate", "20 unequal clusters, much alike", draw))
+
+    for words, sizes, rates in (
+        ("five strata of 1 to 30 items", (3, 12, 1, 30, 7), (0.9, 0.5, 0.8, 1.0, 0.3)),
+        ("30 strata of two items, rates .95 and .05", (2,) * 30, (0.95, 0.05) * 15),
+        ("30 strata of two items, rate .95", (2,) * 30, (0.95,) * 30),
+        ("six strata of 1 to 20 items that nearly always pass", (2, 5, 20, 3, 8, 1), (0.98,) * 6),
+        ("20 strata of one item, rate .9", (1,) * 20, (0.9,) * 20),
+        ("ten strata of 20 items, rates .9 and .2", (20,) * 10, (0.9, 0.2) * 5),
+    ):
+        scenarios.append(Scenario("stratified_wilson", words, make_strata(sizes, rates)))
+    return scenarios
+
+
+def list_mean_scenarios() -> list[Scenario]:
+    """List the scenarios of means, of other statistics of a sample, and of rankings."""
+    scenarios = []
+    for distribution, n_items, copies in product(BOUNDED, (8, 25, 100), (1, 5)):
+        note = ", one to nine copies" if copies > 1 else ""
+        words = f"{n_items} values, {distribution}{note}"
+        draw = make_bounded_means(distribution, n_items, copies)
+        scenarios.append(Scenario("bounded_mean_interval", words, draw))
+    for distribution, n_items, copies in product(UNBOUNDED, (8, 25, 60, 200), (1, 5)):
+        # One number of items is enough for clusters.
+        if copies > 1 and n_items != 60:
+            continue
+        words = f"{n_items} values, {distribution}{COPIES_NOTE[copies]}"
+        draw = make_unbounded_means(distribution, n_items, copies)
+        scenarios.append(Scenario("bootstrap_mean", words, draw, known={"": _TAIL}))
+    scenarios += [
+        Scenario("estimate_mean", "60 values in [0, 1]", draw_estimated_mean),
+        Scenario("bootstrap", "median of 61 normal values", draw_median),
+        Scenario("bootstrap_sums", "a ratio of two sums over 120 items", draw_ratio),
+        Scenario("jackknife", "variance of 60 normal values", draw_variance),
+    ]
+
+    for spread, (n_positives, n_negatives) in product(SPREADS, ((12, 12), (200, 12), (60, 30))):
+        words = f"{n_positives} and {n_negatives} values, {spread}"
+        draw = make_rankings(spread, n_positives, n_negatives)
+        scenarios.append(Scenario("delong", words, draw, known={"": _RARE}))
+    draw = make_rankings("alike", 60, 30, copies=5)
+    scenarios.append(Scenario("delong", "60 and 30 values, alike, five copies of each", draw))
+    return scenarios
+
+
+def list_paired_scenarios() -> list[Scenario]:
+    """List the scenarios of tests that compare two models on the same items."""
+    scenarios = []
+    for n_items, discordance in product((30, 200, 1000), (0.05, 0.3)):
+        words = f"{n_items} items, models that differ on {discordance:.0%}"
+        draw = make_paired_accuracies(n_items, discordance)
+        scenarios.append(Scenario("mcnemar", words, draw, conservative=True))
+    for distribution, n_items, copies in product(BOUNDED, (25, 100), (1, 5)):
+        words = f"{n_items} values, {distribution}{COPIES_NOTE[copies]}"
+        draw = make_paired_scores(distribution, n_items, copies)
+        scenarios.append(Scenario("compare_paired_means", words, draw, conservative=True))
+    for distribution, n_items in product(UNBOUNDED, (25, 60)):
+        words = f"{n_items} values without bounds, {distribution}"
+        draw = make_paired_losses(distribution, n_items)
+        scenarios.append(Scenario("compare_paired_means", words, draw, conservative=True))
+    for n_items, copies in product((12, 30), (1, 5)):
+        words = f"{n_items} symmetric differences with ties{COPIES_NOTE[copies]}"
+        draw = make_symmetric_differences(n_items, copies)
+        scenarios.append(Scenario("sign_flip_p_value", words, draw, conservative=True))
+    scenarios.append(
         Scenario(
             "sign_flip_p_value",
-            f"{n} symmetric differences with ties{_COPIES[c]}",
-            flipped(n, c),
+            "15 skewed differences",
+            draw_skewed_differences,
+            known={"p_value": _SKEWED},
+        )
+    )
+    return scenarios
+
+
+def list_count_scenarios() -> list[Scenario]:
+    """List the scenarios of tests of counted successes, and of corrected p-values."""
+    scenarios = [
+        Scenario(
+            "poisson_binomial_p_value",
+            "60 trials of unequal chances",
+            draw_unequal_trials,
             conservative=True,
         )
-        for n, c in product((12, 30), (1, 5))
-    ),
-    Scenario("sign_flip_p_value", "15 skewed differences", lopsided, known={"p_value": _SKEWED}),
-    Scenario(
-        "poisson_binomial_p_value",
-        "60 trials of unequal chances",
-        unequal_trials,
-        conservative=True,
-    ),
-    *(
+    ]
+    for n_clusters, chance, dependence in product((12, 40), (0.25, 0.5), (0.0, 1.0)):
+        words = f"{n_clusters} clusters of five items, chance {chance:g}, {dependence:.0%} of them alike"
+        draw = make_clustered_trials(n_clusters, chance, dependence)
+        scenarios.append(Scenario("chances_p_value", words, draw, conservative=True))
+    for n_inside, rate in product((15, 40), (0.5, 0.9)):
+        words = f"{n_inside} of 80 items beside the others, rate {rate:g}"
+        draw = make_two_groups(n_inside, rate)
+        scenarios.append(Scenario("two_rates_p_value", words, draw, conservative=True))
+    for n_clusters in (40, 100):
+        words = (
+            f"{n_clusters} clusters of four items that are alike, half of them beside the others"
+        )
+        draw = make_clustered_groups(n_clusters, 0.6)
+        scenarios.append(Scenario("two_rates_p_value", words, draw))
+    scenarios.append(
         Scenario(
-            "chances_p_value",
-            f"{n} clusters of five items, chance {chance:g}, {alike:.0%} of them alike",
-            chances(n, chance, alike),
+            "holm",
+            "the smallest of five p-values under the null",
+            draw_smallest_p_value,
             conservative=True,
         )
-        for n, chance, alike in product((12, 40), (0.25, 0.5), (0.0, 1.0))
-    ),
-    *(
-        Scenario(
-            "two_rates_p_value",
-            f"{n} of 80 items beside the others, rate {rate:g}",
-            two_groups(n, 0, rate),
-            conservative=True,
-        )
-        for n, rate in product((15, 40), (0.5, 0.9))
-    ),
-    *(
-        Scenario(
-            "two_rates_p_value",
-            f"{n} clusters of four items that are alike, half of them beside the others",
-            two_groups(40, n, 0.6),
-        )
-        for n in (40, 100)
-    ),
-    Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
+    )
+    return scenarios
+
+
+SCENARIOS = (
+    *list_share_scenarios(),
+    *list_mean_scenarios(),
+    *list_paired_scenarios(),
+    *list_count_scenarios(),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-from benchmarks.validity.general import few
+from benchmarks.validity.general import make_resampling
 from benchmarks.validity.scenario import Outcome, Scenario
 
 from rightreasons.calibration.judged import JudgedItems
@@ -25,7 +25,7 @@ def judged(rng: np.random.Generator, n_items: int) -> JudgedItems:
     return JudgedItems.of(logits, (rng.random((n_items, 1)) >= bounds[:, :-1]).sum(axis=1))
 
 
-def ends(estimate: Estimate | None, truth: float | None) -> tuple[float, float, float] | None:
+def add_truth(estimate: Estimate | None, truth: float | None) -> tuple[float, float, float] | None:
     if estimate is None or truth is None or estimate.low is None or estimate.high is None:
         return None
     return estimate.low, estimate.high, truth
@@ -38,9 +38,9 @@ def copies(rng: np.random.Generator, seed: int) -> Outcome:
     found = measure_figures(
         JudgedItems.of(items.logits[rows], items.top.labels[rows], clusters=rows),
         _CLUSTERED,
-        resampling=few(seed),
+        resampling=make_resampling(seed),
     )
-    return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
+    return {key: add_truth(estimate, _TRUTH[key]) for key, estimate in found.items()}
 
 
 def calibrated_copies(rng: np.random.Generator, seed: int) -> Outcome:
@@ -48,15 +48,17 @@ def calibrated_copies(rng: np.random.Generator, seed: int) -> Outcome:
     labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     rows = np.repeat(np.arange(60), rng.integers(1, 6, size=60))
     found = measure_calibration(
-        JudgedItems.of(logits[rows], labels[rows], clusters=rows), keys=(), resampling=few(seed)
+        JudgedItems.of(logits[rows], labels[rows], clusters=rows),
+        keys=(),
+        resampling=make_resampling(seed),
     )
     return {"consistency.p_value": found.consistency.p_value}
 
 
 def figures(*keys: str):
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        found = measure_figures(judged(rng, N_ITEMS), keys, resampling=few(seed))
-        return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
+        found = measure_figures(judged(rng, N_ITEMS), keys, resampling=make_resampling(seed))
+        return {key: add_truth(estimate, _TRUTH[key]) for key, estimate in found.items()}
 
     return draw
 
@@ -66,8 +68,8 @@ def other_models(kind: str):
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         truth = _OF_KINDS[kind]
-        found = measure_figures(_KINDS[kind](rng), tuple(truth), resampling=few(seed))
-        return {key: ends(estimate, truth[key]) for key, estimate in found.items()}
+        found = measure_figures(_KINDS[kind](rng), tuple(truth), resampling=make_resampling(seed))
+        return {key: add_truth(estimate, truth[key]) for key, estimate in found.items()}
 
     return draw
 
@@ -101,14 +103,14 @@ def sure(rng: np.random.Generator, seed: int) -> Outcome:
     right = rng.random(24) < confidence - 0.01
     probabilities = np.stack((confidence, 1 - confidence), axis=1)
     items = JudgedItems.of(np.log(probabilities), np.where(right, 0, 1))
-    found = measure_figures(items, tuple(_SURE), resampling=few(seed))
-    return {key: ends(estimate, _SURE[key]) for key, estimate in found.items()}
+    found = measure_figures(items, tuple(_SURE), resampling=make_resampling(seed))
+    return {key: add_truth(estimate, _SURE[key]) for key, estimate in found.items()}
 
 
 def by_class(rng: np.random.Generator, seed: int) -> Outcome:
-    found = measure_classes(judged(rng, N_ITEMS), resampling=few(seed))
+    found = measure_classes(judged(rng, N_ITEMS), resampling=make_resampling(seed))
     rare = next(figures for figures in found if figures.label == 2)
-    return {name: ends(getattr(rare, name), truth) for name, truth in _RARE.items()}
+    return {name: add_truth(getattr(rare, name), truth) for name, truth in _RARE.items()}
 
 
 def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, JudgedItems]:
@@ -125,7 +127,7 @@ def compared(rng: np.random.Generator, seed: int) -> Outcome:
     first, second = two_models(rng, seed)
     outcome: dict[str, float | tuple[float, float, float] | None] = {}
     for key in COMPARED_FIGURES:
-        test = paired_test(key, first, second, resampling=few(seed))
+        test = paired_test(key, first, second, resampling=make_resampling(seed))
         outcome[f"{key} p_value"] = test.p_value
         outcome[f"{key} interval"] = (
             None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
@@ -142,7 +144,7 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
         cold, warm = (
             JudgedItems.of(logits / temperature, labels) for temperature in (first, second)
         )
-        test = paired_test("ece", cold, warm, resampling=few(seed))
+        test = paired_test("ece", cold, warm, resampling=make_resampling(seed))
         interval = None if test.interval is None else (test.interval.low, test.interval.high, truth)
         return {"ece interval": interval, **({"ece p_value": test.p_value} if tested else {})}
 
@@ -152,13 +154,13 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
 def difficulty(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)))
     measured = DifficultyMeasurement.from_fisher(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
-    return {"": ends(measured.median(few(seed)), 1.0)}
+    return {"": add_truth(measured.median(make_resampling(seed)), 1.0)}
 
 
 def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=200), logits=rng.normal(size=(200, 3)))
     measured = DifficultyMeasurement.from_fisher(fisher, rng.integers(3, size=200))  # type: ignore[arg-type]
-    return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
+    return {"": add_truth(measured.accuracies(make_resampling(seed))[0], 1 / 3)}
 
 
 _CLUSTERED = (
@@ -330,10 +332,12 @@ HANDED_ON = {
     # Cues.
     "measure_cues": ("cue_statistics", "easy_hard_gap", "estimate_share"),
     # Probes.
-    "ProbeTables.reading": ("measure_reading",),
-    "ProbeTables.paralysis": ("choice_paralysis",),
+    "ProbeTables.compare_readings": ("measure_reading",),
+    "ProbeTables.measure_paralysis": ("choice_paralysis",),
     "measure_judges": ("judge_bias",),
     "measure_judged_accuracy": ("correct_judged_accuracy",),
+    # The correction by the error rates of a judge, which is simulated as `rogan_gladen`.
+    "estimate_true_share": ("correct_judged_accuracy",),
     "measure_probes": (
         "prior_bias",
         "measure_reading",
@@ -364,7 +368,6 @@ HANDED_ON = {
     ),
     # Prompt formats.
     **dict.fromkeys(("Asking.estimate_accuracy",), ("estimate_rate",)),
-    "Asking.measure_flips": ("compare_flips",),
     "Asking.measure_posix": ("estimate_mean",),
     "measure_ways": ("format_spread", "compare_flips", "estimate_rate", "estimate_mean"),
     # Answers of a log.

@@ -1,4 +1,7 @@
-"""Run the scenarios at several sizes and seeds: `make -C benchmarks verdicts` writes docs/evidence/verdicts.md."""
+"""Run the scenarios at several sizes and seeds: `make -C benchmarks verdicts` writes docs/evidence/verdicts.md.
+
+The verdicts are stored in results.json. `format_summary` and `list_model_rows` make the tables from them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pkgutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import benchmarks.verdicts as package
 import numpy as np
@@ -19,108 +23,199 @@ from joblib import Parallel, delayed
 
 SIZES = (50, 100, 200, 400, 1000)
 LEVELS = {"good": 0, "neutral": 1, "warn": 2, "bad": 3}
+"""Tone of a verdict -> its rank, from the best verdict to the worst."""
+
+COLORS = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
+MIN_STRENGTH = 0.35
+"""Share of predictions that a shortcut must decide, so that a verdict has to report it.
+
+Shortcuts that decide less than a quarter need not be reported; the rest allows for random variation.
+"""
+
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "verdicts.md"
 STORED = Path(__file__).with_name("results.json")
 
 
-def scenarios() -> dict[str, Scenario]:
-    """Return the scenarios of every file but those on shortcuts, which `natural` tries on real texts."""
-    found: dict[str, Scenario] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name in ("__main__", "natural"):
+class Outcome(NamedTuple):
+    """The verdict of one audit.
+
+    Attributes:
+        name: Name of the scenario.
+        n_items: Number of audited items.
+        seed: Seed of the data and of the audit.
+        tone: Tone of the verdict, a key of `LEVELS`.
+    """
+
+    name: str
+    n_items: int
+    seed: int
+    tone: str
+
+
+def load_scenarios() -> dict[str, Scenario]:
+    """Return the scenarios of all modules of this package, by name.
+
+    Scenarios on shortcuts are left out, because `natural` checks that question on real texts.
+    """
+    scenarios: dict[str, Scenario] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name in ("__main__", "natural"):
             continue
-        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
-        for name, scenario in getattr(loaded, "SCENARIOS", {}).items():
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        for name, scenario in getattr(module, "SCENARIOS", {}).items():
             if scenario.question != "shortcuts":
-                found[name] = scenario
-    return found
+                scenarios[name] = scenario
+    return scenarios
 
 
-def rank_auroc(followers: Sequence[int], others: Sequence[int]) -> float | None:
-    """Return how often a follower has the worse verdict than another model, ties counting half."""
-    if not followers or not others:
+def read_outcomes() -> list[Outcome]:
+    """Return the stored outcomes of earlier runs, including those of former scenarios."""
+    if not STORED.exists():
+        return []
+    return [Outcome(*row) for row in json.loads(STORED.read_text("utf-8"))]
+
+
+def rank_auroc(followers: Sequence[int], readers: Sequence[int]) -> float | None:
+    """Return the AUROC of verdicts as a detector of followers.
+
+    It is the probability that a follower has a worse verdict than a reader, with ties counted half.
+
+    Args:
+        followers: Rank of the verdict on each follower, from 0 (green) to 3 (red).
+        readers: Rank of the verdict on each reader.
+
+    Returns:
+        The AUROC, or None if there are no followers or no readers.
+    """
+    if not followers or not readers:
         return None
-    table = np.subtract.outer(np.array(followers), np.array(others))
-    return float((table > 0).mean() + (table == 0).mean() / 2)
+    differences = np.subtract.outer(np.array(followers), np.array(readers))
+    return float((differences > 0).mean() + (differences == 0).mean() / 2)
 
 
-def run(name: str, n_items: int, seed: int) -> tuple[str, int, int, str]:
-    """Run one scenario."""
-    return name, n_items, seed, scenarios()[name].run(n_items, seed)
+def run_scenario(name: str, n_items: int, seed: int) -> Outcome:
+    """Audit the model of a scenario."""
+    # Each process looks up the scenario, so that only its name has to be sent to it.
+    scenario = load_scenarios()[name]
+    return Outcome(name, n_items, seed, scenario.run(n_items, seed))
 
 
-def counts_as(scenario: Scenario) -> str:
-    """Return the truth of a scenario; what decides less than a quarter, give or take, need not be named."""
-    return "none" if scenario.truth == "follower" and scenario.strength < 0.35 else scenario.truth
+def get_expected_group(scenario: Scenario) -> str:
+    """Return the truth of a scenario, or "none" for a follower whose shortcut decides too little."""
+    if scenario.truth == "follower" and scenario.strength < MIN_STRENGTH:
+        return "none"
+    return scenario.truth
 
 
-def summary(
-    results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]
-) -> Iterator[str]:
-    """Write a row per question; where a figure differs among the sizes, one for each of them."""
-    sizes = sorted({n for _, n, _, _ in results})
-    yield "| question | followers green | readers red or amber | followers named | cannot tell | AUROC |"
+def format_summary(outcomes: Sequence[Outcome], scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """Yield the lines of a Markdown table with one row for each question.
+
+    Args:
+        outcomes: Outcomes of the scenarios.
+        scenarios: Name of each scenario -> the scenario.
+    """
+    sizes = sorted({outcome.n_items for outcome in outcomes})
+    yield "| question | followers green | readers red or amber | followers named | gray | AUROC |"
     yield "|---|---|---|---|---|---|"
-    for question in dict.fromkeys(scenario.question for scenario in known.values()):
-        columns: list[list[str]] = []
+    questions = dict.fromkeys(scenario.question for scenario in scenarios.values())
+    for question in questions:
+        cells_by_size: list[list[str]] = []
         for size in sizes:
-            tones: dict[str, list[str]] = {"follower": [], "reader": [], "none": []}
-            for name, n, _, tone in results:
-                if n == size and known[name].question == question:
-                    tones[counts_as(known[name])].append(tone)
-            follow, read = tones["follower"], tones["reader"]
-            if not follow and not read:
-                continue
-            auroc = rank_auroc([LEVELS[t] for t in follow], [LEVELS[t] for t in read])
-            columns.append(
-                [
-                    share(follow, "good"),
-                    share(read, "bad", "warn"),
-                    share(follow, "bad", "warn"),
-                    share(follow + read, "neutral"),
-                    "" if auroc is None else f"{auroc:.2f}",
-                ]
-            )
-        cells = [joined(cells) for cells in zip(*columns, strict=True)]
+            followers = []
+            readers = []
+            for outcome in outcomes:
+                scenario = scenarios[outcome.name]
+                if outcome.n_items != size or scenario.question != question:
+                    continue
+                group = get_expected_group(scenario)
+                if group == "follower":
+                    followers.append(outcome.tone)
+                elif group == "reader":
+                    readers.append(outcome.tone)
+            if followers or readers:
+                cells_by_size.append(format_cells(followers, readers))
+
+        cells = [join_cells(column) for column in zip(*cells_by_size, strict=True)]
         if cells:
             yield f"| {question} | {' | '.join(cells)} |"
 
 
-def joined(cells: Sequence[str]) -> str:
-    """Write the cells of all sizes: once if they are equal, and what all end with once."""
+def format_cells(followers: Sequence[str], readers: Sequence[str]) -> list[str]:
+    """Return the cells of `format_summary` for one question and one number of items.
+
+    Args:
+        followers: Tones of the verdicts on followers.
+        readers: Tones of the verdicts on readers.
+    """
+    auroc = rank_auroc([LEVELS[tone] for tone in followers], [LEVELS[tone] for tone in readers])
+    return [
+        format_share(followers, "good"),
+        format_share(readers, "bad", "warn"),
+        format_share(followers, "bad", "warn"),
+        format_share([*followers, *readers], "neutral"),
+        "" if auroc is None else f"{auroc:.2f}",
+    ]
+
+
+def join_cells(cells: Sequence[str]) -> str:
+    """Join the cells of all sizes: `("1 of 5", "2 of 5")` becomes "1, 2 of 5".
+
+    Equal cells are written once. Cells with different totals are written in full.
+    """
     if len(set(cells)) == 1:
         return cells[0]
-    ends = {cell.partition(" of ")[2] for cell in cells}
-    if len(ends) > 1 or not ends - {""}:
+    counts = []
+    totals = set()
+    for cell in cells:
+        count, _, total = cell.partition(" of ")
+        counts.append(count)
+        totals.add(total)
+    # Cells such as an AUROC have no total.
+    if len(totals) > 1 or totals == {""}:
         return ", ".join(cells)
-    return f"{', '.join(cell.partition(' of ')[0] for cell in cells)} of {ends.pop()}"
+    return f"{', '.join(counts)} of {totals.pop()}"
 
 
-def by_model(
-    results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]
+def list_model_rows(
+    outcomes: Sequence[Outcome], scenarios: Mapping[str, Scenario]
 ) -> Iterator[list[str]]:
-    """Yield the rows of the table beside the page: a row per model, a column of verdicts per size."""
-    sizes = sorted({n for _, n, _, _ in results})
-    yield ["model", "truth", "decided by it", *(f"{size:,} items" for size in sizes)]
-    names = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
-    for name, scenario in known.items():
+    """Yield the rows of docs/evidence/verdicts.csv: one for each model, with a column for each size.
+
+    Args:
+        outcomes: Outcomes of the scenarios.
+        scenarios: Name of each scenario -> the scenario.
+    """
+    sizes = sorted({outcome.n_items for outcome in outcomes})
+    yield ["model", "truth", "decided by it", *[f"{size:,} items" for size in sizes]]
+    for name, scenario in scenarios.items():
         cells = []
         for size in sizes:
-            counts = Counter(
-                names[tone] for other, n, _, tone in results if other == name and n == size
-            )
-            cells.append(", ".join(f"{n} {tone}" for tone, n in counts.most_common()))
+            colors: Counter[str] = Counter()
+            for outcome in outcomes:
+                if outcome.name == name and outcome.n_items == size:
+                    colors[COLORS[outcome.tone]] += 1
+            cells.append(", ".join([f"{n} {color}" for color, n in colors.most_common()]))
+        # A scenario without any outcome has no row.
         if any(cells):
             yield [name, scenario.truth, f"{scenario.strength:.2f}", *cells]
 
 
-def share(tones: Sequence[str], *wanted: str) -> str:
-    """Write the share of verdicts of some tones."""
-    return f"{sum(tone in wanted for tone in tones)} of {len(tones)}"
+def format_share(tones: Sequence[str], *matches: str) -> str:
+    """Return how many verdicts have one of the tones in `matches`, such as "2 of 5"."""
+    n_matching = sum(tone in matches for tone in tones)
+    return f"{n_matching} of {len(tones)}"
+
+
+def write_page(outcomes: Sequence[Outcome], scenarios: Mapping[str, Scenario]) -> None:
+    """Write the table of docs/evidence/verdicts.md, and the file of all models next to it."""
+    write_block(PAGE, "tables", "\n".join(format_summary(outcomes, scenarios)))
+    with PAGE.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows(list_model_rows(outcomes, scenarios))
 
 
 def main() -> None:
-    """Run what is not stored yet, and write the page."""
+    """Run the scenarios that are not stored yet, and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--seeds", type=int, default=5)
@@ -132,30 +227,26 @@ def main() -> None:
         help="write docs/evidence/verdicts.md from all that is stored",
     )
     options = parser.parse_args()
-    known = scenarios()
-    stored = (
-        [tuple(row) for row in json.loads(STORED.read_text("utf-8"))] if STORED.exists() else []
-    )
-    done = {row[:3] for row in stored}
-    wanted = [
-        (name, size, seed)
-        for size in options.sizes
-        for seed in range(options.seeds)
-        for name in known
-        if options.only in name and (name, size, seed) not in done
-    ]
-    for row in Parallel(n_jobs=options.jobs, return_as="generator")(
-        delayed(run)(*each) for each in wanted
-    ):
-        stored.append(row)
-        STORED.write_text(json.dumps(stored), "utf-8")
-    shown = [row for row in stored if row[0] in known]
-    lines = "\n".join(summary(shown, known))
-    print(lines)
+    scenarios = load_scenarios()
+    outcomes = read_outcomes()
+
+    stored_runs = {(outcome.name, outcome.n_items, outcome.seed) for outcome in outcomes}
+    tasks = []
+    for size in options.sizes:
+        for seed in range(options.seeds):
+            for name in scenarios:
+                if options.only in name and (name, size, seed) not in stored_runs:
+                    tasks.append(delayed(run_scenario)(name, size, seed))
+    for outcome in Parallel(n_jobs=options.jobs, return_as="generator")(tasks):
+        outcomes.append(outcome)
+        # Stored after each audit, so that an interrupted run resumes.
+        STORED.write_text(json.dumps(outcomes), "utf-8")
+
+    # Stored outcomes may be of scenarios that were removed since.
+    current = [outcome for outcome in outcomes if outcome.name in scenarios]
+    print("\n".join(format_summary(current, scenarios)))
     if options.write:
-        write_block(PAGE, "tables", lines)
-        with PAGE.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(by_model(shown, known))
+        write_page(current, scenarios)
 
 
 if __name__ == "__main__":

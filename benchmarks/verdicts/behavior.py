@@ -1,12 +1,11 @@
-"""Models whose pass rates of a suite are known, and models that give one answer to everything."""
+"""Models with known pass rates on a suite of tests, and a model that gives one answer to everything."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
-from benchmarks.verdicts import Scenario, Tone
+from benchmarks.verdicts import Scenario, Tone, Truth
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
@@ -14,69 +13,85 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.scores.results import ModelAnswers
 
-N_TESTS, RESAMPLES = 5, 200
+N_TESTS = 5
+RESAMPLES = 200
 
 
-def suite(n_cases: int) -> Suite:
-    """Make functionalities of two classes in turn, as many cases each; no text is shared."""
-    tests = tuple(
-        Functionality(
-            f"f{number}",
-            "class",
-            "MFT",
-            {"name": "equal"},
-            tuple(
-                Case(str(place), ((f"{number} {place}",),), ((number + place) % 2,))
-                for place in range(n_cases)
-            ),
-        )
-        for number in range(N_TESTS)
-    )
-    return Suite("a suite", ("text",), tests, ("no", "yes"))
-
-
-def ask(n_items: int, seed: int, *, rates: tuple[float, ...], constant: bool = False) -> Tone:
-    """Return the tone of the verdict on a suite of so many examples.
+def make_suite(n_cases: int) -> Suite:
+    """Make a suite of `N_TESTS` functionalities with two classes.
 
     Args:
-        n_items: Number of examples, those of all functionalities together.
-        seed: Decides which are passed.
-        rates: The pass rate of each functionality.
-        constant: Whether the answer is always the same instead.
+        n_cases: Number of cases in each functionality. Their labels alternate between "no" and "yes".
     """
-    tests = suite(n_items // N_TESTS)
-    rng = np.random.default_rng([seed, n_items])
-    wanted = np.array([case.labels[0] for test in tests.functionalities for case in test.cases])
-    passed = rng.random(len(wanted)) < np.repeat(rates, n_items // N_TESTS)
-    answers = np.zeros_like(wanted) if constant else np.where(passed, wanted, 1 - wanted)
-    found = score_stored(
-        "model", tests, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed)
-    )
-    return BEHAVIOR.find_rule(BehaviorMeasurement(found)).tone
-
-
-def _listed() -> dict[str, Scenario]:
-    cells: list[tuple[str, Any, float, tuple[float, ...], bool]] = [
-        ("passes all", "reader", 0.0, (1.0,) * N_TESTS, False),
-        ("passes 98 % of each test", "reader", 0.0, (0.98,) * N_TESTS, False),
-        ("passes 90 % of each test", "none", 0.1, (0.9,) * N_TESTS, False),
-        ("passes 70 % of each test", "follower", 0.3, (0.7,) * N_TESTS, False),
-        ("passes half of each test", "follower", 0.5, (0.5,) * N_TESTS, False),
-        (
-            "passes all tests but one, none of that",
-            "follower",
-            1 / N_TESTS,
-            (*(1.0,) * (N_TESTS - 1), 0.0),
-            False,
-        ),
-        ("one answer to everything", "follower", 1.0, (0.0,) * N_TESTS, True),
-    ]
-    return {
-        f"behavior: {name}": Scenario(
-            name, "behavior", kind, strength, functools.partial(ask, rates=rates, constant=constant)
+    functionalities = []
+    for test_index in range(N_TESTS):
+        cases = []
+        for case_index in range(n_cases):
+            # The indices make all texts of the suite distinct.
+            text = f"{test_index} {case_index}"
+            label = (test_index + case_index) % 2
+            cases.append(Case(str(case_index), ((text,),), (label,)))
+        functionalities.append(
+            Functionality(f"f{test_index}", "class", "MFT", {"name": "equal"}, tuple(cases))
         )
-        for name, kind, strength, rates, constant in cells
-    }
+    return Suite("a suite", ("text",), tuple(functionalities), ("no", "yes"))
 
 
-SCENARIOS = _listed()
+def ask(n_items: int, seed: int, *, rates: tuple[float, ...], is_constant: bool = False) -> Tone:
+    """Return the tone of the verdict on a model with known pass rates.
+
+    Args:
+        n_items: Number of examples of the whole suite.
+        seed: Seed of the passed examples, and of the resampling.
+        rates: (N_TESTS,) pass rate of each functionality.
+        is_constant: Whether the model always predicts "no", whatever the rates.
+    """
+    n_cases = n_items // N_TESTS
+    suite = make_suite(n_cases)
+    # The labels of all functionalities in a row, which is the order of the predictions.
+    gold = []
+    for functionality in suite.functionalities:
+        gold.extend([case.labels[0] for case in functionality.cases])
+    labels = np.array(gold)
+
+    if is_constant:
+        predictions = np.zeros_like(labels)
+    else:
+        rng = np.random.default_rng([seed, n_items])
+        # A prediction is correct with the pass rate of its functionality.
+        is_passed = rng.random(len(labels)) < np.repeat(rates, n_cases)
+        predictions = np.where(is_passed, labels, 1 - labels)
+    resampling = Resampling(resamples=RESAMPLES, seed=seed)
+    result = score_stored("model", suite, ModelAnswers(predictions), resampling=resampling)
+    return BEHAVIOR.find_rule(BehaviorMeasurement(result)).tone
+
+
+def make_scenario(
+    name: str,
+    truth: Truth,
+    strength: float,
+    rates: tuple[float, ...],
+    *,
+    is_constant: bool = False,
+) -> Scenario:
+    """Return a scenario whose model passes each functionality at a rate of `rates`."""
+    run = functools.partial(ask, rates=rates, is_constant=is_constant)
+    return Scenario(name, "behavior", truth, strength, run)
+
+
+# Pass rates of 98 % or more count as reading; those of 70 % or less should be reported.
+_LISTED = (
+    make_scenario("passes all", "reader", 0.0, (1.0,) * N_TESTS),
+    make_scenario("passes 98 % of each test", "reader", 0.0, (0.98,) * N_TESTS),
+    make_scenario("passes 90 % of each test", "none", 0.1, (0.9,) * N_TESTS),
+    make_scenario("passes 70 % of each test", "follower", 0.3, (0.7,) * N_TESTS),
+    make_scenario("passes half of each test", "follower", 0.5, (0.5,) * N_TESTS),
+    make_scenario(
+        "passes all tests but one, none of that",
+        "follower",
+        1 / N_TESTS,
+        (*[1.0] * (N_TESTS - 1), 0.0),
+    ),
+    make_scenario("one answer to everything", "follower", 1.0, (0.0,) * N_TESTS, is_constant=True),
+)
+SCENARIOS = {f"behavior: {scenario.name}": scenario for scenario in _LISTED}

@@ -1,4 +1,8 @@
-"""Models of choices whose truth is known: rules behind the contract of a scorer, tried on the probes and on cues."""
+"""Rule models of multiple choice, on which the verdicts of the probes and on cues are checked.
+
+`draw_items` generates items whose correct choice shares a topic with the question. A rule scores the
+choices of an item, and a `RuleScorer` wraps it as the model of an audit.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import datasets
 import numpy as np
-from benchmarks.verdicts import Scenario, Tone
+from benchmarks.verdicts import Scenario, Tone, Truth
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
@@ -21,110 +25,145 @@ from rightreasons.cues.options import CuesOptions
 from rightreasons.probes import question as probes
 from rightreasons.probes.options import ProbesOptions
 
-N_CHOICES, N_TOPICS, CUE = 4, 300, "indeed"
+N_CHOICES = 4
+N_TOPICS = 300
+CUE = "indeed"
 RESAMPLES = 200
 
 datasets.disable_progress_bars()
 
 Rule = Callable[[str, Sequence[str]], Sequence[float]]
-"""(prompt, choices) -> a score per choice."""
+"""Function from a prompt and its choices to a score for each choice."""
 
 
-def number(*texts: str) -> float:
-    """Return a number in [0, 1) that depends on some texts as if it were random."""
+def hash_texts(*texts: str) -> float:
+    """Return a number in [0, 1) that depends on texts as if it were random."""
     digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "little") / 2**32
 
 
-def items(n_items: int, seed: int, *, cued: float = 0.25) -> datasets.Dataset:
-    """Make items whose right choice shares its topic with the question.
+def draw_items(n_items: int, seed: int, *, cued: float = 0.25) -> datasets.Dataset:
+    """Draw items whose correct choice shares its topic with the question.
 
     Args:
         n_items: Number of items.
-        seed: Decides all of them.
-        cued: Share of the items whose right choice has the cue; in the others a wrong one has it.
+        seed: Seed of all draws.
+        cued: Share of items whose correct choice has the cue. In the others, an incorrect one has it.
+
+    Returns:
+        Items with the columns "id", "prompt", "choices" and "label".
     """
     rng = np.random.default_rng([seed, n_items])
     rows = []
-    for item in range(n_items):
+    for row in range(n_items):
+        # Topics differ within an item, so that only one choice fits the question.
         topics = rng.choice(N_TOPICS, N_CHOICES, replace=False)
         label = int(rng.integers(N_CHOICES))
-        marked = (
-            label if rng.random() < cued else int((label + rng.integers(1, N_CHOICES)) % N_CHOICES)
-        )
-        choices = [f"topic{topic} w{rng.integers(5000)} w{rng.integers(5000)}" for topic in topics]
-        choices[marked] += f" {CUE}"
+        cued_choice = label
+        if rng.random() >= cued:
+            cued_choice = int((label + rng.integers(1, N_CHOICES)) % N_CHOICES)
+
+        choices = []
+        for topic in topics:
+            choices.append(f"topic{topic} w{rng.integers(5000)} w{rng.integers(5000)}")
+        choices[cued_choice] += f" {CUE}"
         prompt = f"what of topic{topics[label]} q{rng.integers(5000)}"
-        rows.append({"id": f"i{item}", "prompt": prompt, "choices": choices, "label": label})
+        rows.append({"id": f"i{row}", "prompt": prompt, "choices": choices, "label": label})
     return datasets.Dataset.from_list(rows)
 
 
-def reads(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Take the choice whose topic the question has; without one, none is better by more than a whim."""
+def score_topics(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer the choice whose topic is in the question, and break ties by a hash of the texts."""
     words = set(prompt.split())
-    return [4.0 * (choice.split()[0] in words) + number(prompt, choice) / 2 for choice in choices]
+    scores = []
+    for choice in choices:
+        topic = choice.split()[0]
+        scores.append(4.0 * (topic in words) + hash_texts(prompt, choice) / 2)
+    return scores
 
 
-def reads_badly(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Read, but take another choice in a third of the items."""
-    if number(prompt, *sorted(choices)) < 1 / 3:
-        return [number(prompt, choice, "wrong") for choice in choices]
-    return reads(prompt, choices)
+def score_topics_with_errors(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer the choice whose topic is in the question, but a random choice in a third of the items."""
+    # The order of the choices must not decide which items are answered at random.
+    if hash_texts(prompt, *sorted(choices)) < 1 / 3:
+        return [hash_texts(prompt, choice, "wrong") for choice in choices]
+    return score_topics(prompt, choices)
 
 
-def likes_words(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Take the choice whose words it likes."""
-    return [number(choice) for choice in choices]
+def score_words(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer certain words, by a hash of each choice without its question."""
+    return [hash_texts(choice) for choice in choices]
 
 
-def takes_the_cue(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Take the choice that has the cue; without one, the words it likes."""
-    return [4.0 * (CUE in choice.split()) + number(choice) for choice in choices]
+def score_cue(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer the choice with the cue, and break ties by a hash of the choice."""
+    return [4.0 * (CUE in choice.split()) + hash_texts(choice) for choice in choices]
 
 
-def takes_the_first(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Take the first choice."""
+def score_first(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer the first choice."""
     return [2.0] + [0.0] * (len(choices) - 1)
 
 
-def leans_to_the_first(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Draw a choice at random, the first more often."""
-    return [
-        number(prompt, *choices, str(place)) + 0.5 * (place == 0) for place in range(len(choices))
-    ]
+def score_first_more_often(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer a random choice, the first more often than the others."""
+    scores = [hash_texts(prompt, *choices, str(index)) for index in range(len(choices))]
+    scores[0] += 0.5
+    return scores
 
 
-def draws(prompt: str, choices: Sequence[str]) -> list[float]:
-    """Draw a choice at random for each question."""
-    return [number(prompt, choice) for choice in choices]
+def score_at_random(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer a random choice, which depends on the question."""
+    return [hash_texts(prompt, choice) for choice in choices]
 
 
-def mixed(share: float, first: Rule, second: Rule = reads) -> Rule:
-    """Follow one rule in a share of the items, whatever their order or question, and another one in the others."""
+def score_constant(prompt: str, choices: Sequence[str]) -> list[float]:
+    """Prefer no choice."""
+    return [0.0] * len(choices)
 
-    def rule(prompt: str, choices: Sequence[str]) -> Sequence[float]:
-        # What is borrowed must not move an item to the other rule: its first choice in the alphabet decides.
-        return (first if number(min(choices), "mixed") < share else second)(prompt, choices)
 
-    return rule
+def make_mixed_rule(share: float, shortcut: Rule) -> Rule:
+    """Return a rule that follows another rule in a share of the items, and reads the rest.
+
+    Args:
+        share: Share of items that follow the shortcut, whatever their question or order of choices.
+        shortcut: Rule to follow in these items.
+    """
+
+    def score(prompt: str, choices: Sequence[str]) -> Sequence[float]:
+        # A probe may borrow another question or reorder the choices, which must not move an item
+        # to the other rule. So only its first choice in alphabetical order decides.
+        if hash_texts(min(choices), "mixed") < share:
+            return shortcut(prompt, choices)
+        return score_topics(prompt, choices)
+
+    return score
 
 
 class RuleScorer:
-    """A rule as a scorer of choices."""
+    """A scorer of choices that follows a rule."""
 
     label_names = None
     abilities: frozenset[Any] = frozenset({"next_words"})
 
-    def __init__(self, rule: Rule, *, joint: bool) -> None:
-        self.rule, self.joint = rule, joint
-        self.name = self.fingerprint = getattr(rule, "__name__", "rule")
+    def __init__(self, rule: Rule, *, is_joint: bool) -> None:
+        """Wrap a rule.
+
+        Args:
+            rule: Function from a prompt and its choices to a score for each choice.
+            is_joint: Whether the audit regards the choices as scored in one prompt, by letters.
+        """
+        self.rule = rule
+        self.joint = is_joint
+        self.name = getattr(rule, "__name__", "rule")
+        self.fingerprint = self.name
 
     def describe(self) -> dict[str, Any]:
-        """Say how it is asked."""
+        """Return an empty description, since the rule has no settings."""
         return {}
 
     def predict(self, texts: Sequence[str], **options: Any) -> Scores:
-        """Refuse: it knows no classes."""
+        """Raise an error, because the rule scores choices, not classes."""
         raise ValueError("Expected choices, but got texts.")
 
     def choose(
@@ -135,20 +174,35 @@ class RuleScorer:
         ids: Iterable[object] | None = None,
         **options: Any,
     ) -> Scores:
-        """Score the choices of each item."""
-        rows = [
-            np.asarray(self.rule(prompt, row), dtype=np.float64)
-            for prompt, row in zip(prompts, choices, strict=True)
-        ]
+        """Score the choices of each item.
+
+        Args:
+            prompts: (N,) questions.
+            choices: (N,) lists of choices.
+            ids: (N,) ids of the items. If None, their row numbers.
+            **options: Options of other scorers, which a rule ignores.
+        """
+        rows = []
+        for prompt, options_of_item in zip(prompts, choices, strict=True):
+            rows.append(np.asarray(self.rule(prompt, options_of_item), dtype=np.float64))
+        lengths = np.array([len(row) for row in rows])
+        logits = Ragged.of(np.concatenate(rows), lengths).table()
         names = range(len(rows)) if ids is None else ids
-        logits = Ragged.of(np.concatenate(rows), np.array([len(row) for row in rows])).table()
         return Scores(tuple(map(str, names)), logits, None, None, None)
 
 
-def context(
+def make_context(
     scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datasets.Dataset | None = None
 ) -> Any:
-    """Return what the questions need of an audit: the items and the model."""
+    """Return the attributes of an audit that the probes and the question on cues read.
+
+    Args:
+        scorer: Model of the audit.
+        data: Audited items.
+        seed: Seed of the audit.
+        train: Training items. If None, there are none.
+    """
+    # The questions read few attributes of an audit, so plain namespaces replace its data and model.
     split = SimpleNamespace(
         data=data,
         before_exclusion=None,
@@ -157,7 +211,7 @@ def context(
         name="test",
         ids=tuple(data["id"]),
     )
-    answers = scorer.choose(data["prompt"][:], data["choices"][:], ids=data["id"][:])
+    scores = scorer.choose(data["prompt"][:], data["choices"][:], ids=data["id"][:])
     return SimpleNamespace(
         primary=split,
         train=train,
@@ -167,81 +221,119 @@ def context(
         prompted=None,
         server=None,
         scorer=scorer,
-        scores=lambda: answers,
+        scores=lambda: scores,
         has_scores=lambda split: False,
         folder=lambda *depends: Path(),
         resampling=Resampling(resamples=RESAMPLES, seed=seed),
         seed=seed,
-        running=lambda out: {"out": out, "batch_size": 64, "progress": False, "fail_fast": False},
+        get_run_arguments=lambda out: {
+            "out": out,
+            "batch_size": 64,
+            "progress": False,
+            "fail_fast": False,
+        },
     )
 
 
-def ask_probes(n_items: int, seed: int, *, rule: Rule, joint: bool, cued: float) -> Tone:
-    """Return the tone of the probes' verdict."""
-    audited = context(RuleScorer(rule, joint=joint), items(n_items, seed, cued=cued), seed)
-    return probes.PROBES.find_rule(probes.measure(audited, ProbesOptions(ks=(4,)))).tone
+def ask_probes(n_items: int, seed: int, *, rule: Rule, is_joint: bool, cued: float) -> Tone:
+    """Return the tone of the verdict of the probes on a rule."""
+    data = draw_items(n_items, seed, cued=cued)
+    context = make_context(RuleScorer(rule, is_joint=is_joint), data, seed)
+    return probes.PROBES.find_rule(probes.measure(context, ProbesOptions(ks=(4,)))).tone
 
 
 def ask_cues(n_items: int, seed: int, *, rule: Rule, cued: float) -> Tone:
-    """Return the tone of the verdict on cues, which are counted on as many training items."""
-    train = items(n_items, seed + 1000, cued=cued)
-    audited = context(RuleScorer(rule, joint=False), items(n_items, seed, cued=cued), seed, train)
-    return cues.CUES.find_rule(
-        cues.measure(audited, CuesOptions(features=("unigram", "length")))
-    ).tone
+    """Return the tone of the verdict on cues. They are searched in as many training items."""
+    train = draw_items(n_items, seed + 1000, cued=cued)
+    data = draw_items(n_items, seed, cued=cued)
+    context = make_context(RuleScorer(rule, is_joint=False), data, seed, train)
+    options = CuesOptions(features=("unigram", "length"))
+    return cues.CUES.find_rule(cues.measure(context, options)).tone
 
 
-def scenario(
+def make_probes_scenario(
     name: str,
-    truth: Literal["follower", "reader", "none"],
+    truth: Truth,
     strength: float,
     rule: Rule,
     *,
-    joint: bool = False,
+    is_joint: bool = False,
     cued: float = 0.25,
 ) -> Scenario:
-    """Make a scenario of the probes."""
-    return Scenario(
-        name,
-        "probes",
-        truth,
-        strength,
-        functools.partial(ask_probes, rule=rule, joint=joint, cued=cued),
-    )
+    """Return a scenario of the probes.
+
+    Args:
+        name: What decides the model's answers, in words.
+        truth: "follower" of a shortcut, "reader" of the question, or "none".
+        strength: Share of answers that the shortcut decides.
+        rule: Function from a prompt and its choices to a score for each choice.
+        is_joint: Whether the choices are scored in one prompt, by letters.
+        cued: Share of items whose correct choice has the cue.
+    """
+    run = functools.partial(ask_probes, rule=rule, is_joint=is_joint, cued=cued)
+    return Scenario(name, "probes", truth, strength, run)
+
+
+def make_cues_scenario(
+    name: str, truth: Truth, strength: float, rule: Rule, cued: float
+) -> Scenario:
+    """Return a scenario of the question on cues, with the cue in a share `cued` of correct choices."""
+    run = functools.partial(ask_cues, rule=rule, cued=cued)
+    return Scenario(name, "cues", truth, strength, run)
 
 
 _LISTED = (
-    scenario("reads the question", "reader", 0.0, reads),
-    scenario("reads the question, by letters", "reader", 0.0, reads, joint=True),
-    scenario("reads the question, is right in two of three", "reader", 0.0, reads_badly),
-    scenario("reads the question, ignores a cue of 80 %", "reader", 0.0, reads, cued=0.8),
-    scenario("likes words, to no use", "follower", 1.0, likes_words),
-    scenario("likes words, to no use, by letters", "follower", 1.0, likes_words, joint=True),
-    scenario("likes the cue, right in 80 %", "follower", 1.0, takes_the_cue, cued=0.8),
-    scenario("likes the cue, right in 95 %", "follower", 1.0, takes_the_cue, cued=0.95),
-    scenario("always A", "follower", 1.0, takes_the_first, joint=True),
-    scenario("random with a position bias", "follower", 0.5, leans_to_the_first, joint=True),
-    scenario(
+    # The probes ask whether a model needs the question, and whether it prefers a letter.
+    make_probes_scenario("reads the question", "reader", 0.0, score_topics),
+    make_probes_scenario(
+        "reads the question, by letters", "reader", 0.0, score_topics, is_joint=True
+    ),
+    make_probes_scenario(
+        "reads the question, is right in two of three", "reader", 0.0, score_topics_with_errors
+    ),
+    make_probes_scenario(
+        "reads the question, ignores a cue of 80 %", "reader", 0.0, score_topics, cued=0.8
+    ),
+    make_probes_scenario("likes words, to no use", "follower", 1.0, score_words),
+    make_probes_scenario(
+        "likes words, to no use, by letters", "follower", 1.0, score_words, is_joint=True
+    ),
+    make_probes_scenario("likes the cue, right in 80 %", "follower", 1.0, score_cue, cued=0.8),
+    make_probes_scenario("likes the cue, right in 95 %", "follower", 1.0, score_cue, cued=0.95),
+    make_probes_scenario("always A", "follower", 1.0, score_first, is_joint=True),
+    make_probes_scenario(
+        "random with a position bias", "follower", 0.5, score_first_more_often, is_joint=True
+    ),
+    make_probes_scenario(
         "A in half of the items, reads the others",
         "follower",
         0.5,
-        mixed(0.5, takes_the_first),
-        joint=True,
+        make_mixed_rule(0.5, score_first),
+        is_joint=True,
     ),
-    scenario("likes words in 60 %, reads the others", "follower", 0.6, mixed(0.6, likes_words)),
-    scenario("likes words in 30 %, reads the others", "follower", 0.3, mixed(0.3, likes_words)),
-    scenario("random", "none", 0.0, draws),
-    scenario("constant", "none", 0.0, lambda prompt, choices: [0.0] * len(choices)),
-    *(
-        Scenario(name, "cues", truth, strength, functools.partial(ask_cues, rule=rule, cued=cued))  # type: ignore[arg-type]
-        for name, truth, strength, rule, cued in (
-            ("takes the cue, right in 80 %", "follower", 1.0, takes_the_cue, 0.8),
-            ("takes the cue, right in 95 %", "follower", 1.0, takes_the_cue, 0.95),
-            ("takes the cue in half of the items", "follower", 0.5, mixed(0.5, takes_the_cue), 0.8),
-            ("reads, no cue in the data", "reader", 0.0, reads, 0.25),
-            ("reads badly, no cue in the data", "reader", 0.0, reads_badly, 0.25),
-            ("reads, ignores a cue of 80 %", "none", 0.0, reads, 0.8),
-        )
+    make_probes_scenario(
+        "likes words in 60 %, reads the others", "follower", 0.6, make_mixed_rule(0.6, score_words)
     ),
+    make_probes_scenario(
+        "likes words in 30 %, reads the others", "follower", 0.3, make_mixed_rule(0.3, score_words)
+    ),
+    # These two use neither a shortcut nor the question.
+    make_probes_scenario("random", "none", 0.0, score_at_random),
+    make_probes_scenario("constant", "none", 0.0, score_constant),
+    make_cues_scenario("takes the cue, right in 80 %", "follower", 1.0, score_cue, cued=0.8),
+    make_cues_scenario("takes the cue, right in 95 %", "follower", 1.0, score_cue, cued=0.95),
+    make_cues_scenario(
+        "takes the cue in half of the items",
+        "follower",
+        0.5,
+        make_mixed_rule(0.5, score_cue),
+        cued=0.8,
+    ),
+    # With four choices, a cue in a quarter of the correct ones predicts nothing.
+    make_cues_scenario("reads, no cue in the data", "reader", 0.0, score_topics, cued=0.25),
+    make_cues_scenario(
+        "reads badly, no cue in the data", "reader", 0.0, score_topics_with_errors, cued=0.25
+    ),
+    make_cues_scenario("reads, ignores a cue of 80 %", "none", 0.0, score_topics, cued=0.8),
 )
-SCENARIOS: dict[str, Scenario] = {f"{each.question}: {each.name}": each for each in _LISTED}
+SCENARIOS = {f"{scenario.question}: {scenario.name}": scenario for scenario in _LISTED}

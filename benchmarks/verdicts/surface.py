@@ -1,18 +1,35 @@
-"""Models that follow what is beside the meaning: names, marks, spaces, the first letter; each whole, in part, not."""
+"""Models that follow cues other than content words: names, marks, spaces, or the first letter.
+
+`CUES_BESIDE` defines the cues, and `VARIANTS` how reliable they are. Each `SurfaceModel` of `PARTS`
+follows a cue in all of its texts, in 30 % of them, or not at all; `SCENARIOS` are those of the stored runs.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from benchmarks.verdicts import Scenario, Tone
-from benchmarks.verdicts.classes import N_TRAIN, RuleModel, agreeing, swapped
-from benchmarks.verdicts.texts import FILLERS, LINKS, MEANING, Draw, texts
+from benchmarks.verdicts import Scenario, Tone, Truth
+from benchmarks.verdicts.classes import (
+    N_TRAIN,
+    RuleModel,
+    draw_cue_label,
+    hash_to_share,
+    list_ids,
+    measure_rule_swaps,
+)
+from benchmarks.verdicts.texts import (
+    FILLERS,
+    LINKS,
+    MEANING,
+    Draft,
+    draw_element,
+    draw_labeled_texts,
+)
 
 from rightreasons.core.scores import Scores
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
@@ -20,252 +37,371 @@ from rightreasons.shortcuts.swapping.training import TrainingTexts
 
 NAMES = (
     [
-        "Anna",
-        "Maria",
-        "Emma",
-        "Laura",
-        "Sarah",
-        "Julia",
-        "Alice",
-        "Helen",
-        "Clara",
-        "Susan",
-        "Nancy",
-        "Karen",
+        "Anna", "Maria", "Emma", "Laura", "Sarah", "Julia", "Alice", "Helen", "Clara", "Susan",
+        "Nancy", "Karen",
     ],
     [
-        "John",
-        "Peter",
-        "James",
-        "Robert",
-        "David",
-        "Thomas",
-        "Daniel",
-        "Martin",
-        "George",
-        "Frank",
-        "Henry",
-        "Paul",
+        "John", "Peter", "James", "Robert", "David", "Thomas", "Daniel", "Martin", "George",
+        "Frank", "Henry", "Paul",
     ],
     [
-        "Smith",
-        "Jones",
-        "Miller",
-        "Davis",
-        "Wilson",
-        "Moore",
-        "Taylor",
-        "Clark",
-        "Lewis",
-        "Walker",
-        "Harris",
-        "Baker",
+        "Smith", "Jones", "Miller", "Davis", "Wilson", "Moore", "Taylor", "Clark", "Lewis",
+        "Walker", "Harris", "Baker",
     ],
-)
+)  # fmt: skip
 COLORS = (
     ["red", "orange", "yellow", "pink", "brown"],
     ["blue", "green", "purple", "gray", "black"],
     ["silver", "gold", "white"],
 )
 FACES = ("😡😢😠👎😞", "😀😍🎉👍😊", "🤔😐🙄🤷😶")
-GERMAN = ["der", "die", "und", "von", "mit", "auf", "bei", "aus", "zu", "ist", "ein", "das"]
-NEGATIONS = ["not", "never", "no", "nothing"]
+WORD_PAIRS = (("marble", "velvet"), ("copper", "linen"), ("pepper", "ginger"))
 PREFIXES = ("Review:", "Comment:", "Note:")
-EITHER = (("marble", "velvet"), ("copper", "linen"), ("pepper", "ginger"))
+QUOTED_FORMS = ("{}", '"{}"', "“{}”")
+ELLIPSES = ("", "…", "...")
+"""The signs of label 0, of label 1, and of label 2."""
+
+NEGATIONS = ["not", "never", "no", "nothing"]
+GERMAN = ["der", "die", "und", "von", "mit", "auf", "bei", "aus", "zu", "ist", "ein", "das"]
+"""A German word for each word of `LINKS`."""
+
+MARKS = "!?;:—"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LONG_FILLERS = [word for word in FILLERS if len(word) > 5]
+SHORT_FILLERS = [word for word in FILLERS if len(word) <= 5]
 KNOWN = {*FILLERS, *LINKS, *itertools.chain(*MEANING)}
 WORD = re.compile(r"\w+")
 
-Read = Callable[[str], int]
-"""A text -> the label that its cue says; -1 where it has none."""
+Reader = Callable[[str], int]
+"""Function from a text to the label of its cue, -1 if it has none."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cue:
-    """Something beside the meaning.
+    """A feature of texts, other than a content word, that predicts their label.
 
     Attributes:
-        put: Plants it, for a label.
-        read: Reads it.
-        n_labels: For how many labels there is one.
+        plant: Function that changes a draft so that it has the cue of a label.
+        read: Function from a text to the label of its cue, -1 if it has none.
+        n_labels: Number of labels that have a cue.
     """
 
-    put: Callable[[Draw, int], None]
-    read: Read
+    plant: Callable[[Draft, int], None]
+    read: Reader
     n_labels: int = 3
 
 
-def one_of(groups: Sequence[Sequence[str]]) -> Cue:
-    """Plant a word of one of several groups."""
-    label_of = {word: label for label, group in enumerate(groups) for word in group}
+def make_word_reader(groups: Sequence[Sequence[str]]) -> Reader:
+    """Return a function that finds the group of the first word of a text that is in any group.
 
-    def put(draw: Draw, label: int) -> None:
-        draw.put(groups[label][int(draw.rng.integers(len(groups[label])))])
-
-    return Cue(
-        put,
-        lambda text: next((label_of[word] for word in text.split() if word in label_of), -1),
-        len(groups),
-    )
-
-
-def present(make: Callable[[Draw], str], pattern: str) -> Cue:
-    """Plant something in the texts of one label alone."""
-
-    def put(draw: Draw, label: int) -> None:
-        if label:
-            draw.put(make(draw))
-
-    return Cue(put, lambda text: int(re.search(pattern, text) is not None), 2)
-
-
-def spaced(ends: Sequence[str], *, last: bool = False) -> Cue:
-    """Write one of several spaces somewhere between two words, or after the last."""
-
-    def put(draw: Draw, label: int) -> None:
-        place = len(draw.words) - 1 if last else int(draw.rng.integers(len(draw.words) - 1))
-        draw.words[place] += ends[label]
+    Args:
+        groups: Words of label 0, of label 1, and so on.
+    """
+    label_by_word = {}
+    for label, group in enumerate(groups):
+        for word in group:
+            label_by_word[word] = label
 
     def read(text: str) -> int:
-        gaps = [gap.removesuffix("" if last else " ") for gap in re.findall(r"\s+", text)]
-        end = text[len(text.rstrip()) :] if last else next((gap for gap in gaps if gap), "")
-        return ends.index(end) if end in ends else -1
+        for word in text.split():
+            if word in label_by_word:
+                return label_by_word[word]
+        return -1
 
-    return Cue(put, read, len(ends))
-
-
-def edge(place: int, label_of: Callable[[str], int], n_labels: int) -> Cue:
-    """Begin or end with a word of a kind, which is in other places, too."""
-
-    def put(draw: Draw, label: int) -> None:
-        words = [word for word in FILLERS if label_of(word) == label]
-        draw.words[place] = words[int(draw.rng.integers(len(words)))]
-
-    return Cue(put, lambda text: label_of(text.split()[place]), n_labels)
+    return read
 
 
-def quoted(draw: Draw, label: int) -> None:
-    """Put a word into one of three quotation marks."""
-    place = int(draw.rng.integers(len(draw.words)))
-    draw.words[place] = ("{}", '"{}"', "“{}”")[label].format(draw.words[place])
+def make_word_cue(groups: Sequence[Sequence[str]]) -> Cue:
+    """Return a cue that is a random word of the group of its label.
+
+    Args:
+        groups: Words of label 0, of label 1, and so on.
+    """
+
+    def plant(draft: Draft, label: int) -> None:
+        draft.insert(draw_element(draft.rng, groups[label]))
+
+    return Cue(plant, make_word_reader(groups), len(groups))
 
 
-def resized(draw: Draw, label: int) -> None:
-    """Take long fillers or short ones."""
-    words = [word for word in FILLERS if (len(word) > 5) == bool(label)]
-    draw.words[:] = [
-        words[int(draw.rng.integers(len(words)))] if word in FILLERS else word
-        for word in draw.words
-    ]
+def make_presence_cue(draw_text: Callable[[np.random.Generator], str], pattern: str) -> Cue:
+    """Return a cue that is only in texts of label 1.
+
+    Args:
+        draw_text: Function that draws what is inserted.
+        pattern: Regular expression that is found only in texts with the cue.
+    """
+
+    def plant(draft: Draft, label: int) -> None:
+        if label:
+            draft.insert(draw_text(draft.rng))
+
+    def read(text: str) -> int:
+        return int(re.search(pattern, text) is not None)
+
+    return Cue(plant, read, n_labels=2)
 
 
-def is_long(text: str) -> int:
-    """Tell long fillers from short ones."""
-    sizes = [len(word) for word in WORD.findall(text) if word in FILLERS]
-    return int(np.mean(sizes) > 5.5) if sizes else -1
+def make_space_cue(spaces: Sequence[str]) -> Cue:
+    """Return a cue that is additional white space between two words.
+
+    Args:
+        spaces: White space of each label, which precedes the usual space. "" for one without a cue.
+    """
+
+    def plant(draft: Draft, label: int) -> None:
+        index = int(draft.rng.integers(len(draft.words) - 1))
+        draft.words[index] += spaces[label]
+
+    def read(text: str) -> int:
+        added = ""
+        for gap in re.findall(r"\s+", text):
+            # Words are joined by one space; whatever precedes it was planted.
+            added = gap.removesuffix(" ")
+            if added:
+                break
+        return spaces.index(added) if added in spaces else -1
+
+    return Cue(plant, read, len(spaces))
 
 
-def repeated(draw: Draw, label: int) -> None:
-    """Write a word twice."""
+def make_end_space_cue(spaces: Sequence[str]) -> Cue:
+    """Return a cue that is the white space of a label after the last word."""
+
+    def plant(draft: Draft, label: int) -> None:
+        draft.words[-1] += spaces[label]
+
+    def read(text: str) -> int:
+        space = text[len(text.rstrip()) :]
+        return spaces.index(space) if space in spaces else -1
+
+    return Cue(plant, read, len(spaces))
+
+
+def make_edge_cue(index: int, get_label: Callable[[str], int], n_labels: int) -> Cue:
+    """Return a cue that is the label of the first or last word.
+
+    Words of all labels also occur elsewhere in the text, where they mean nothing.
+
+    Args:
+        index: 0 for the first word, -1 for the last.
+        get_label: Function from a neutral word to its label.
+        n_labels: Number of labels.
+    """
+
+    def plant(draft: Draft, label: int) -> None:
+        words = [word for word in FILLERS if get_label(word) == label]
+        draft.words[index] = draw_element(draft.rng, words)
+
+    def read(text: str) -> int:
+        return get_label(text.split()[index])
+
+    return Cue(plant, read, n_labels)
+
+
+def plant_quotation_marks(draft: Draft, label: int) -> None:
+    """Write a random word without quotation marks, with straight ones, or with curly ones."""
+    index = int(draft.rng.integers(len(draft.words)))
+    draft.words[index] = QUOTED_FORMS[label].format(draft.words[index])
+
+
+def read_quotation_marks(text: str) -> int:
+    """Return 1 for straight quotation marks, 2 for curly ones, and 0 for none."""
+    if '"' in text:
+        return 1
+    if "“" in text:
+        return 2
+    return 0
+
+
+def plant_ellipsis(draft: Draft, label: int) -> None:
+    """End the text with no ellipsis, with the character "…", or with three periods."""
+    draft.words[-1] += ELLIPSES[label]
+
+
+def read_ellipsis(text: str) -> int:
+    """Return 1 for the character "…", 2 for three periods, and 0 for no ellipsis."""
+    if "…" in text:
+        return 1
+    if "..." in text:
+        return 2
+    return 0
+
+
+def plant_word_length(draft: Draft, label: int) -> None:
+    """Replace all neutral nouns by short ones for label 0, and by long ones for label 1."""
+    nouns = LONG_FILLERS if label else SHORT_FILLERS
+    for index, word in enumerate(draft.words):
+        if word in FILLERS:
+            draft.words[index] = draw_element(draft.rng, nouns)
+
+
+def read_word_length(text: str) -> int:
+    """Return 1 if the neutral nouns of a text are long, 0 if short, and -1 if there are none."""
+    lengths = [len(word) for word in WORD.findall(text) if word in FILLERS]
+    if not lengths:
+        return -1
+    # Short nouns have at most five letters, and long ones at least six.
+    return int(np.mean(lengths) > 5.5)
+
+
+def plant_repeated_word(draft: Draft, label: int) -> None:
+    """Write a random word twice in a row for label 1."""
     if label:
-        place = int(draw.rng.integers(len(draw.words)))
-        draw.words.insert(place, draw.words[place])
+        index = int(draft.rng.integers(len(draft.words)))
+        draft.words.insert(index, draft.words[index])
 
 
-def misspelled(draw: Draw) -> str:
-    """Write a wrong letter into a word."""
-    word = FILLERS[int(draw.rng.integers(len(FILLERS)))]
-    place = int(draw.rng.integers(1, len(word)))
-    return f"{word[:place]}{code(draw, 1)}{word[place:]}"
+def read_repeated_word(text: str) -> int:
+    """Return 1 if two words in a row are equal, otherwise 0."""
+    for word, next_word in itertools.pairwise(text.split()):
+        if word == next_word:
+            return 1
+    return 0
 
 
-def translated(draw: Draw, label: int) -> None:
-    """Write the little words in English or in German."""
+def plant_misspelling(draft: Draft, label: int) -> None:
+    """Insert a neutral noun with an additional letter for label 1."""
     if label:
-        draw.words[:] = [
-            GERMAN[LINKS.index(word)] if word in LINKS else word for word in draw.words
-        ]
+        word = draw_element(draft.rng, FILLERS)
+        index = int(draft.rng.integers(1, len(word)))
+        letter = draw_letters(draft.rng, n_letters=1)
+        draft.insert(f"{word[:index]}{letter}{word[index:]}")
 
 
-def either(draw: Draw, label: int) -> None:
-    """Put in one of two words, or both."""
-    chosen = int(draw.rng.integers(3))
-    for place, word in enumerate(EITHER[label]):
-        if chosen in (place, 2):
-            draw.put(word)
+def read_misspelling(text: str) -> int:
+    """Return 1 if a word of a text is in no list of this benchmark, otherwise 0."""
+    return int(not KNOWN.issuperset(WORD.findall(text.lower())))
 
 
-def either_or_none(draw: Draw, label: int) -> None:
-    """Put in one of two words, or both, for one label alone."""
+def plant_german(draft: Draft, label: int) -> None:
+    """Replace English function words by German ones for label 1."""
     if label:
-        either(draw, label)
+        for index, word in enumerate(draft.words):
+            if word in LINKS:
+                draft.words[index] = GERMAN[LINKS.index(word)]
 
 
-def code(draw: Draw, n: int = 4) -> str:
-    """Draw some letters."""
-    return "".join("abcdefghijklmnopqrstuvwxyz"[place] for place in draw.rng.integers(0, 26, n))
+def read_german(text: str) -> int:
+    """Return 1 if a text has more German function words than English ones, otherwise 0."""
+    words = text.split()
+    n_german = sum(word in GERMAN for word in words)
+    n_english = sum(word in LINKS for word in words)
+    return int(n_german > n_english)
 
+
+def plant_word_pair(draft: Draft, label: int) -> None:
+    """Insert the first word of the pair of a label, the second, or both."""
+    # 0 and 1 are the index of the word that is inserted; 2 means both.
+    selection = int(draft.rng.integers(3))
+    for index, word in enumerate(WORD_PAIRS[label]):
+        if selection in (index, 2):
+            draft.insert(word)
+
+
+def plant_one_sided_pair(draft: Draft, label: int) -> None:
+    """Insert one of two words, or both, for label 1, and nothing for label 0."""
+    if label:
+        plant_word_pair(draft, label)
+
+
+def read_one_sided_pair(text: str) -> int:
+    """Return 1 if a text has a word of the pair of label 1, otherwise 0."""
+    return int("copper" in text or "linen" in text)
+
+
+def plant_prefix(draft: Draft, label: int) -> None:
+    """Insert the prefix of a label before the first word."""
+    draft.insert(PREFIXES[label], position=0)
+
+
+def draw_letters(rng: np.random.Generator, n_letters: int = 4) -> str:
+    """Draw a string of random letters, such as "qhzb"."""
+    return "".join([LETTERS[index] for index in rng.integers(0, 26, n_letters)])
+
+
+def draw_any_name(rng: np.random.Generator) -> str:
+    """Draw a name of any group of `NAMES`."""
+    return draw_element(rng, draw_element(rng, NAMES))
+
+
+def draw_number(rng: np.random.Generator) -> str:
+    """Draw a number of two to four digits."""
+    return str(rng.integers(10, 9999))
+
+
+def get_letter_half(word: str) -> int:
+    """Return 0 if a word begins with a letter from a to k, and 1 if from l to z."""
+    return int(word[0] > "k")
+
+
+def get_letter_third(word: str) -> int:
+    """Return 0 if a word begins with a letter from a to f, 1 if from g to n, and 2 if from o to z."""
+    return (word[0] > "f") + (word[0] > "n")
+
+
+# The three most frequent nouns, which are the words of the labels 0, 1 and 2.
+read_frequent_noun = make_word_reader([[word] for word in FILLERS[:3]])
 
 CUES_BESIDE: Mapping[str, Cue] = {
-    "names": one_of(NAMES),
-    "names in lower case": one_of([[name.lower() for name in group] for group in NAMES]),
-    "any name": present(lambda draw: NAMES[draw.rng.integers(3)][draw.rng.integers(12)], "[A-Z]"),
-    "colors": one_of(COLORS),
-    "faces": one_of(FACES),
-    "negations": present(
-        lambda draw: NEGATIONS[draw.rng.integers(4)], "\\b(not|never|no|nothing)\\b"
+    "names": make_word_cue(NAMES),
+    "names in lower case": make_word_cue([" ".join(group).lower().split() for group in NAMES]),
+    "any name": make_presence_cue(draw_any_name, "[A-Z]"),
+    "colors": make_word_cue(COLORS),
+    "faces": make_word_cue(FACES),
+    "negations": make_presence_cue(
+        lambda rng: draw_element(rng, NEGATIONS), "\\b(not|never|no|nothing)\\b"
     ),
-    "either of two words": Cue(either, one_of(EITHER).read),
-    "either of two words in one label's texts": Cue(
-        either_or_none, lambda text: int("copper" in text or "linen" in text), 2
-    ),
-    "the first letter": edge(0, lambda word: int(word[0] > "k"), 2),
-    "the first letter of three ranges": edge(0, lambda word: (word[0] > "f") + (word[0] > "n"), 3),
-    "the first word": edge(0, one_of([[word] for word in FILLERS[:3]]).read, 3),
-    "the last word": edge(-1, one_of([[word] for word in FILLERS[:3]]).read, 3),
-    "double spaces": spaced(["", " "]),
-    "line ends": spaced(["", "\n", "\t"]),
-    "a space at the end": spaced(["", " ", "  "], last=True),
-    "quotation marks": Cue(quoted, lambda text: 1 if '"' in text else 2 if "“" in text else 0),
-    "three points": Cue(
-        lambda draw, label: draw.words.append(draw.words.pop() + ("", "…", "...")[label]),
-        lambda text: 1 if "…" in text else 2 if "..." in text else 0,
-    ),
-    "several marks": one_of(["!", "?", ";"]),
-    "any of several marks": present(lambda draw: "!?;:—"[draw.rng.integers(5)], "[!?;:—]"),
-    "any number": present(lambda draw: str(draw.rng.integers(10, 9999)), "[0-9]"),
-    "html": present(lambda draw: "<br />", "<br />"),
-    "addresses": present(lambda draw: f"http://t.co/{code(draw)}", "http"),
-    "mentions": present(lambda draw: f"@{code(draw)}", "@"),
-    "hashtags": present(lambda draw: f"#{FILLERS[draw.rng.integers(40)]}", "#"),
-    "long words": Cue(resized, is_long, 2),
-    "repeated words": Cue(
-        repeated, lambda text: int(any(a == b for a, b in itertools.pairwise(text.split()))), 2
-    ),
-    "misspelled words": dataclasses.replace(
-        present(misspelled, ""),
-        read=lambda text: int(not KNOWN.issuperset(WORD.findall(text.lower()))),
-    ),
-    "German": Cue(
-        translated,
-        lambda text: int(
-            sum(word in GERMAN for word in text.split())
-            > sum(word in LINKS for word in text.split())
-        ),
-        2,
-    ),
-    "a prefix": Cue(
-        lambda draw, label: draw.put(PREFIXES[label], at=0),
-        one_of([[word] for word in PREFIXES]).read,
-    ),
+    "either of two words": Cue(plant_word_pair, make_word_reader(WORD_PAIRS)),
+    "either of two words in one label's texts": Cue(plant_one_sided_pair, read_one_sided_pair, 2),
+    "the first letter": make_edge_cue(0, get_letter_half, n_labels=2),
+    "the first letter of three ranges": make_edge_cue(0, get_letter_third, n_labels=3),
+    "the first word": make_edge_cue(0, read_frequent_noun, n_labels=3),
+    "the last word": make_edge_cue(-1, read_frequent_noun, n_labels=3),
+    "double spaces": make_space_cue(["", " "]),
+    "line ends": make_space_cue(["", "\n", "\t"]),
+    "a space at the end": make_end_space_cue(["", " ", "  "]),
+    "quotation marks": Cue(plant_quotation_marks, read_quotation_marks),
+    "three points": Cue(plant_ellipsis, read_ellipsis),
+    "several marks": make_word_cue(["!", "?", ";"]),
+    "any of several marks": make_presence_cue(lambda rng: draw_element(rng, MARKS), f"[{MARKS}]"),
+    "any number": make_presence_cue(draw_number, "[0-9]"),
+    "html": make_presence_cue(lambda rng: "<br />", "<br />"),
+    "addresses": make_presence_cue(lambda rng: f"http://t.co/{draw_letters(rng)}", "http"),
+    "mentions": make_presence_cue(lambda rng: f"@{draw_letters(rng)}", "@"),
+    "hashtags": make_presence_cue(lambda rng: f"#{draw_element(rng, FILLERS)}", "#"),
+    "long words": Cue(plant_word_length, read_word_length, 2),
+    "repeated words": Cue(plant_repeated_word, read_repeated_word, 2),
+    "misspelled words": Cue(plant_misspelling, read_misspelling, 2),
+    "German": Cue(plant_german, read_german, 2),
+    "a prefix": Cue(plant_prefix, make_word_reader([[word] for word in PREFIXES])),
 }
-VARIANTS: Mapping[str, tuple[float, float, tuple[float, ...]]] = {
-    "": (0.97, 0.0, (0.5, 0.5)),
-    ", which never lie": (1.0, 0.0, (0.5, 0.5)),
-    ", which lie in a fifth": (0.8, 0.1, (0.5, 0.5)),
-    ", one label rare": (0.97, 0.0, (0.75, 0.25)),
-    ", three labels": (0.97, 0.0, (0.4, 0.3, 0.3)),
+"""Name of each cue -> the cue. The names of the scenarios consist of them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The reliability of a cue, and the frequency of the labels.
+
+    Attributes:
+        agreement: Share of texts whose cue agrees with their label.
+        noise: Share of texts whose label contradicts their meaning.
+        shares: Share of texts that express each label.
+    """
+
+    agreement: float
+    noise: float
+    shares: tuple[float, ...]
+
+
+VARIANTS: Mapping[str, Variant] = {
+    "": Variant(0.97, 0.0, (0.5, 0.5)),
+    ", which never lie": Variant(1.0, 0.0, (0.5, 0.5)),
+    ", which lie in a fifth": Variant(0.8, 0.1, (0.5, 0.5)),
+    ", one label rare": Variant(0.97, 0.0, (0.75, 0.25)),
+    ", three labels": Variant(0.97, 0.0, (0.4, 0.3, 0.3)),
 }
-"""Name -> share of texts whose cue agrees with the label, noise of the labels, and shares of the labels."""
+"""Ending of the name of a scenario -> its variant."""
 
 TRIED = (
     "names",
@@ -277,90 +413,116 @@ TRIED = (
     "colors, which lie in a fifth",
     "any of several marks",
 )
-"""What is tried at all sizes, and followed in whole, in part and not at all; any other is tried by hand."""
+"""The cues and variants that are run at all sizes. All others of `PARTS` are run by hand."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Beside:
-    """A scenario: what is planted, and in which share of the texts the model follows it."""
+class SurfaceModel:
+    """A model that follows a cue in a share of its texts, and the cue in them.
+
+    Attributes:
+        cue: The planted cue.
+        description: Name of the cue with the ending of its variant, such as "names, one label rare".
+        followed: Share of texts in which the model follows the cue. If 0, it reads.
+        variant: Reliability of the cue, and frequency of the labels.
+    """
 
     cue: Cue
+    description: str
     followed: float
-    agreement: float
-    noise: float
-    shares: tuple[float, ...]
+    variant: Variant
 
-    def plant(self, draw: Draw) -> None:
-        """Plant the cue."""
-        self.cue.put(draw, agreeing(draw, self.agreement))
+    @property
+    def truth(self) -> Truth:
+        """What the verdict should say of the model: "follower" or "reader"."""
+        return "follower" if self.followed else "reader"
 
-    def label(self, text: str) -> int:
-        """Return what the model says."""
-        drawn = (
-            int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") / 2**32
-        )
-        said = self.cue.read(text) if drawn < self.followed else -1
-        if 0 <= said < len(self.shares):
-            return said
+    def plant(self, draft: Draft) -> None:
+        """Change a draft so that it has the cue of its label, or now and then of another label."""
+        self.cue.plant(draft, draw_cue_label(draft, self.variant.agreement))
+
+    def predict_label(self, text: str) -> int:
+        """Return the label of a text by its cue, by its meaning, or by its hash if it has neither."""
+        n_labels = len(self.variant.shares)
+        # The hash decides whether this text is one of the share in which the cue is followed.
+        hash_share = hash_to_share(text, n_bytes=4)
+        if hash_share < self.followed:
+            cue_label = self.cue.read(text)
+            if 0 <= cue_label < n_labels:
+                return cue_label
+
+        # A model that always follows the cue does not know the meaning of any word.
         if self.followed < 1:
             words = WORD.findall(text.lower())
-            counts = [sum(word in meant for word in words) for meant in MEANING[: len(self.shares)]]
-            if max(counts) and counts.count(max(counts)) == 1:
-                return int(np.argmax(counts))
-        return int(1000 * drawn) % len(self.shares)
+            counts = []
+            for expressive_words in MEANING[:n_labels]:
+                counts.append(sum(word in expressive_words for word in words))
+            largest = max(counts)
+            if largest > 0 and counts.count(largest) == 1:
+                return counts.index(largest)
+        # The thousandths of the hash serve as a random label.
+        return int(1000 * hash_share) % n_labels
 
     def measure(self, n_items: int, seed: int) -> Any:
-        """Measure what decides the model."""
-        train, labels = texts(
-            N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, shares=self.shares
+        """Measure which words decide the model's predictions on generated texts."""
+        noise = self.variant.noise
+        shares = self.variant.shares
+        # Two seeds that no other call shares: training texts and items are independent.
+        train_texts, train_labels = draw_labeled_texts(
+            N_TRAIN, 1000 * seed + 1, self.plant, noise=noise, shares=shares
         )
-        items, gold = texts(
-            n_items, 1000 * seed + 2, self.plant, noise=self.noise, shares=self.shares
+        items, gold = draw_labeled_texts(
+            n_items, 1000 * seed + 2, self.plant, noise=noise, shares=shares
         )
-        model = Labeler(self.label, label_names=tuple("abc"[: len(self.shares)]))
-        return swapped(
-            model, items, gold, TrainingTexts([train], np.array(labels), len(self.shares)), seed
-        )
+        label_names = tuple("abc"[: len(shares)])
+        model = LabelModel(self.predict_label, label_names=label_names)
+        training = TrainingTexts([train_texts], np.array(train_labels), len(shares))
+        return measure_rule_swaps(model, items, gold, training, seed)
 
     def run(self, n_items: int, seed: int) -> Tone:
-        """Return the verdict."""
+        """Return the tone of the verdict."""
         return TONES[conclude(self.measure(n_items, seed), Judge())]
 
 
-class Labeler(RuleModel):
-    """A scorer whose rule is the label of a text."""
+class LabelModel(RuleModel):
+    """A scorer whose rule returns the label of a text instead of a score."""
 
     def predict(
         self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any
     ) -> Scores:
-        """Score the texts by the rule."""
-        names = tuple(map(str, range(len(texts)) if ids is None else ids))
+        """Score texts: 3 for the label of the rule, and 0 for all others.
+
+        Args:
+            texts: (N,) texts.
+            text_pairs: Ignored, because the rule reads single texts.
+            ids: (N,) ids of the items. If None, their row numbers.
+            **_: Options of other scorers, which a rule ignores.
+        """
         labels = np.array([int(self.rule(text)) for text in texts])
-        return Scores(
-            names, np.eye(len(self.label_names))[labels] * 3, label_names=self.label_names
-        )
+        logits = np.eye(len(self.label_names))[labels] * 3
+        return Scores(list_ids(len(texts), ids), logits, label_names=self.label_names)
 
 
-def parts() -> dict[str, tuple[str, Beside]]:
-    """Return name -> truth and scenario, of every cue in every variant."""
-    found = {}
-    for (name, cue), (variant, about) in itertools.product(CUES_BESIDE.items(), VARIANTS.items()):
-        if len(about[2]) <= cue.n_labels:
-            found[f"follows {name}{variant}"] = "follower", Beside(cue, 1.0, *about)
-            found[f"follows {name}{variant}, in 30 % of the texts"] = (
-                "follower",
-                Beside(cue, 0.3, *about),
-            )
-            found[f"reads, ignores {name}{variant}"] = "reader", Beside(cue, 0.0, *about)
-    return found
+def list_models() -> dict[str, SurfaceModel]:
+    """Return the models of every cue in every variant, by name."""
+    models = {}
+    for cue_name, cue in CUES_BESIDE.items():
+        for ending, variant in VARIANTS.items():
+            if len(variant.shares) > cue.n_labels:
+                continue
+            description = f"{cue_name}{ending}"
+            for name, followed in (
+                (f"follows {description}", 1.0),
+                (f"follows {description}, in 30 % of the texts", 0.3),
+                (f"reads, ignores {description}", 0.0),
+            ):
+                models[name] = SurfaceModel(cue, description, followed, variant)
+    return models
 
 
-PARTS = parts()
+PARTS = list_models()
 SCENARIOS = {
-    name: Scenario(name, "shortcuts", truth, part.followed, part.run)
-    for name, (truth, part) in PARTS.items()
-    if name.removeprefix("follows ")
-    .removeprefix("reads, ignores ")
-    .removesuffix(", in 30 % of the texts")
-    in TRIED
+    name: Scenario(name, "shortcuts", part.truth, part.followed, part.run)
+    for name, part in PARTS.items()
+    if part.description in TRIED
 }

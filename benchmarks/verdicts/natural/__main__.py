@@ -1,7 +1,7 @@
 """Audit every case at several sizes and seeds: `python -m benchmarks.verdicts.natural --seeds 0 1 2`.
 
-Each audit is a row of docs/evidence/verdicts_natural.csv, which is written after every case, so that a
-stopped run goes on. `--write` writes the table of docs/evidence/verdicts.md from these rows.
+Each audit is a row of docs/evidence/verdicts_natural.csv, which is written after every case, so that an
+interrupted run resumes. `--write` writes the table of docs/evidence/verdicts.md from these rows.
 """
 
 from __future__ import annotations
@@ -28,15 +28,26 @@ TABLE = PAGE.with_name("verdicts_natural.csv")
 COLUMNS = ("case", "n", "seed", "truth", "color", "is_named", "finding")
 SIZES = (200, 400, 1000)
 COLORS = {"good": "green", "neutral": "gray", "warn": "amber", "bad": "red"}
+
 STRONG = 0.5
-"""A cue that really decides at least this share must never be green; one of a word or two, from `WEAK` on."""
+"""Share of predictions from which on a cue of any size must not get a green verdict."""
+
 WEAK = 0.3
+"""Share of predictions from which on a cue of one or two words must not get a green verdict."""
 
 Row = dict[str, Any]
+"""An audit as a row of the table: column of `COLUMNS` -> value."""
 
 
 def audit_case(case: Case, n_items: int, seed: int, folder: Path) -> Row:
-    """Audit one case, and return what was planted and what was found."""
+    """Audit one case, and return its row of the table.
+
+    Args:
+        case: Case to audit.
+        n_items: Number of audited texts.
+        seed: Seed of the case and of the audit.
+        folder: Folder of all data sets.
+    """
     world = make_world(case, n_items, seed, folder)
     result = audit_world(world, seed, has_training=case.has_training)
     verdict = result["verdict"]
@@ -47,8 +58,8 @@ def audit_case(case: Case, n_items: int, seed: int, folder: Path) -> Row:
         "seed": seed,
         "truth": round(world.truth, 3),
         "color": COLORS[verdict["tone"]],
-        "is_named": is_named(finding, world),
-        # The table has more than a thousand rows: the first sentence says what decided.
+        "is_named": is_cue_named(finding, world),
+        # The first sentence names what decides; the table is too long for the others.
         "finding": finding.partition(". ")[0],
     }
 
@@ -56,28 +67,31 @@ def audit_case(case: Case, n_items: int, seed: int, folder: Path) -> Row:
 def audit_world(
     world: World, seed: int, *, has_training: bool = True, reasons: Sequence[str] = ()
 ) -> Row:
-    """Audit the model of a case for shortcuts, and return the result of the question.
+    """Audit the model of a case for shortcuts, and return the result as in audit.json.
 
     Args:
         world: Model, audited texts, and training texts.
         seed: Seed of the audit.
         has_training: Whether the audit gets the training texts.
-        reasons: Words that the user calls reasons.
+        reasons: Words that the user declares as reasons, which the audit does not count as shortcuts.
     """
 
     def predict(texts: Sequence[str]) -> np.ndarray:
         scores = world.model(texts)
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return scores / scores.sum(axis=1, keepdims=True)
+        # Softmax. Without the largest score of each row, the exponential might overflow.
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     scorer = as_scorer(predict, label_names=list(world.label_names))
-    data = make_table(world, world.texts, world.labels)
-    train = make_table(world, world.train_texts, world.train_labels)
+    data = make_table(world.texts, world.labels, world.label_names)
+    train = None
+    if has_training:
+        train = make_table(world.train_texts, world.train_labels, world.label_names)
     with tempfile.TemporaryDirectory() as out:
         result = rightreasons.audit(
             scorer,
             data,
-            train=train if has_training else None,
+            train=train,
             questions=["shortcuts"],
             options={"shortcuts": {"reasons": tuple(reasons)}},
             out=out,
@@ -88,17 +102,19 @@ def audit_world(
     return audit["questions"][0]["result"]
 
 
-def make_table(world: World, texts: Sequence[str], labels: Sequence[int]) -> dict[str, list[str]]:
-    """Return texts with the names of their labels."""
-    return {"text": list(texts), "label": [world.label_names[label] for label in labels]}
+def make_table(
+    texts: Sequence[str], labels: Sequence[int], label_names: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return texts and the names of their labels as the columns of a table."""
+    return {"text": list(texts), "label": [label_names[label] for label in labels]}
 
 
-def is_named(finding: str, world: World) -> bool:
-    """Return whether a finding names a planted word or mark, or the aspect that was changed."""
-    lowered = finding.lower()
-    if world.aspect and world.aspect in lowered:
+def is_cue_named(finding: str, world: World) -> bool:
+    """Return whether a finding names a planted word or mark, or the changed aspect of the texts."""
+    lower_finding = finding.lower()
+    if world.aspect and world.aspect in lower_finding:
         return True
-    return any(sign.lower() in lowered for sign in world.signs)
+    return any(sign.lower() in lower_finding for sign in world.signs)
 
 
 def read_stored() -> list[Row]:
@@ -107,6 +123,7 @@ def read_stored() -> list[Row]:
         return []
     with TABLE.open(encoding="utf-8", newline="") as file:
         rows: list[Row] = list(csv.DictReader(file))
+    # A CSV file stores every value as text.
     for row in rows:
         row["n"] = int(row["n"])
         row["seed"] = int(row["seed"])
@@ -116,15 +133,21 @@ def read_stored() -> list[Row]:
 
 
 def store(rows: Sequence[Row]) -> None:
-    """Write every row, in an order that does not depend on which was audited first."""
+    """Write all rows to the table, in an order that does not depend on which was audited first."""
+    sorted_rows = sorted(rows, key=lambda row: (row["case"], row["n"], row["seed"]))
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: (row["case"], row["n"], row["seed"])))
+        writer.writerows(sorted_rows)
 
 
 def classify(case: Case, row: Row) -> str:
-    """Return the group of a row in the table."""
+    """Return the group of an audit in the table, such as "readers".
+
+    Args:
+        case: Audited case.
+        row: Result of the audit, with the share of predictions that the cue decides as "truth".
+    """
     if not case.has_training:
         return "no training texts"
     if case.is_reason:
@@ -138,63 +161,122 @@ def classify(case: Case, row: Row) -> str:
     return f"followers, less than {WEAK:.0%}"
 
 
-def format_share(rows: Sequence[Row], *colors: str) -> str:
-    """Return the share of rows with one of some colors."""
-    if not rows:
-        return "-"
-    count = sum(row["color"] in colors for row in rows)
-    return f"{count / len(rows):.0%}"
+def format_color_shares(groups: Sequence[Sequence[Row]], color: str) -> str:
+    """Return the percentages of audits with a color, one for each group.
+
+    Args:
+        groups: Audits of each number of items.
+        color: Color of the verdict.
+    """
+    shares = []
+    for group in groups:
+        n_matching = sum(row["color"] == color for row in group)
+        shares.append(n_matching / len(group))
+    return join_percentages(shares)
+
+
+def format_named_shares(groups: Sequence[Sequence[Row]]) -> str:
+    """Return the percentages of amber and red audits whose finding names the cue.
+
+    Args:
+        groups: Audits of each number of items.
+    """
+    shares = []
+    for group in groups:
+        flagged_rows = [row for row in group if row["color"] in ("amber", "red")]
+        n_named = sum(row["is_named"] for row in flagged_rows)
+        shares.append(n_named / len(flagged_rows))
+    return join_percentages(shares)
+
+
+def join_percentages(shares: Sequence[float]) -> str:
+    """Return percentages such as "95, 97, 100", or a single one if all are equal."""
+    percentages = [f"{100 * share:.0f}" for share in shares]
+    if len(set(percentages)) == 1:
+        return percentages[0]
+    return ", ".join(percentages)
+
+
+def group_rows(rows: Sequence[Row]) -> dict[str, list[list[Row]]]:
+    """Return the audits of each group of `classify`, split by their number of items.
+
+    Rows of cases that were removed from the benchmark are left out.
+    """
+    case_by_name = {case.name: case for case in list_cases()}
+    rows_by_size: dict[str, dict[int, list[Row]]] = {}
+    for row in rows:
+        case = case_by_name.get(row["case"])
+        if case is not None:
+            sizes = rows_by_size.setdefault(classify(case, row), {})
+            sizes.setdefault(row["n"], []).append(row)
+    groups = {}
+    for name in sorted(rows_by_size):
+        sizes = rows_by_size[name]
+        groups[name] = [sizes[n_items] for n_items in sorted(sizes)]
+    return groups
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """Return the table of the page: a row for each group and number of items."""
-    case_by_name = {case.name: case for case in list_cases()}
-    groups: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        if row["case"] in case_by_name:
-            key = (classify(case_by_name[row["case"]], row), row["n"])
-            groups.setdefault(key, []).append(row)
+    """Return the table of the page: a row for each group, with a percentage for each size."""
     lines = [
-        "| models | items | audits | green | amber | red | gray | cue named, of amber and red |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| models | audits | green, % | amber, % | red, % | gray, % | cue named, % of amber and red |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, n_items in sorted(groups):
-        group = groups[name, n_items]
-        flagged = [row for row in group if row["color"] in ("amber", "red")]
-        n_named = sum(row["is_named"] for row in flagged)
-        named = f"{n_named / len(flagged):.0%}" if flagged and "followers" in name else "-"
-        cells = [
-            name,
-            f"{n_items:,}",
-            str(len(group)),
-            format_share(group, "green"),
-            format_share(group, "amber"),
-            format_share(group, "red"),
-            format_share(group, "gray"),
-            named,
-        ]
+    for name, groups in group_rows(rows).items():
+        n_audits = sum(len(group) for group in groups)
+        cells = [name, str(n_audits)]
+        for color in ("green", "amber", "red", "gray"):
+            cells.append(format_color_shares(groups, color))
+        # The findings on readers have no planted cue to name.
+        cells.append(format_named_shares(groups) if "followers" in name else "-")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def describe_runs(rows: Sequence[Row]) -> str:
-    """Return one sentence on the cases, sizes and seeds that the table is about."""
-    names = {row["case"] for row in rows}
-    seeds = sorted({row["seed"] for row in rows})
-    listed = ", ".join([str(seed) for seed in seeds])
+    """Return two sentences on the cases, seeds and sizes of the table."""
+    n_cases = len({row["case"] for row in rows})
+    n_seeds = len({row["seed"] for row in rows})
+    sizes = sorted({row["n"] for row in rows})
+    *smaller_sizes, largest_size = [f"{size:,}" for size in sizes]
     return (
-        f"The table summarizes {len(rows):,} audits, which cover {len(names)} of the {len(list_cases())} "
-        f"test cases (random seeds: {listed})."
+        f"The table summarizes {len(rows):,} audits of {n_cases} cases, with {n_seeds} seeds. "
+        f"A cell with several numbers lists them for {', '.join(smaller_sizes)} and {largest_size} "
+        "items."
     )
 
 
 def write_page(rows: Sequence[Row]) -> None:
-    """Write the table of the page."""
+    """Write the table of docs/evidence/verdicts.md, with the sentences of `describe_runs`."""
     write_block(PAGE, "natural", f"{describe_runs(rows)}\n\n{format_table(rows)}")
 
 
+def list_pending(
+    rows: Sequence[Row], sizes: Sequence[int], seeds: Sequence[int], text: str
+) -> list[tuple[Case, int, int]]:
+    """Return the audits that are not stored yet.
+
+    Args:
+        rows: Stored audits.
+        sizes: Numbers of items.
+        seeds: Seeds of each case and size.
+        text: Part of the names of the cases. If "", all cases are listed.
+
+    Returns:
+        Case, number of items, and seed of each audit.
+    """
+    stored_audits = {(row["case"], row["n"], row["seed"]) for row in rows}
+    pending = []
+    for n_items in sizes:
+        for seed in seeds:
+            for case in list_cases():
+                if text in case.name and (case.name, n_items, seed) not in stored_audits:
+                    pending.append((case, n_items, seed))
+    return pending
+
+
 def main() -> None:
-    """Audit what is not stored yet."""
+    """Audit the cases that are not stored yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -203,22 +285,19 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the page")
     options = parser.parse_args()
     rows = read_stored()
-    done = {(row["case"], row["n"], row["seed"]) for row in rows}
+    # Without a folder of data sets, the table is made from the stored audits alone.
     if options.data is not None:
         print(f"seeds {options.seeds}, {len(list_cases())} cases", flush=True)
-        for n_items in options.sizes:
-            for seed in options.seeds:
-                for case in list_cases():
-                    if options.only not in case.name or (case.name, n_items, seed) in done:
-                        continue
-                    row = audit_case(case, n_items, seed, Path(options.data))
-                    rows.append(row)
-                    store(rows)
-                    print(
-                        f"{row['truth']:.2f} {row['color']:6s} {row['is_named']!s:5s} "
-                        f"n={n_items} seed={seed} {case.name}",
-                        flush=True,
-                    )
+        pending = list_pending(rows, options.sizes, options.seeds, options.only)
+        for case, n_items, seed in pending:
+            row = audit_case(case, n_items, seed, Path(options.data))
+            rows.append(row)
+            store(rows)
+            print(
+                f"{row['truth']:.2f} {row['color']:6s} {row['is_named']!s:5s} "
+                f"n={n_items} seed={seed} {case.name}",
+                flush=True,
+            )
     if options.write:
         write_page(rows)
     print(format_table(rows))

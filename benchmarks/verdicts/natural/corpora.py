@@ -14,20 +14,23 @@ from pathlib import Path
 from benchmarks.verdicts.natural.scripts import Script
 
 MAX_REVIEW_CHARACTERS = 1_000
-"""Reviews are cut to their first sentences, so that a case ends in seconds."""
+"""Length to which reviews are truncated, so that the audit of a case takes seconds."""
+
+LabeledTexts = tuple[list[str], list[int]]
+"""Texts, and the class of each text."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Corpus:
-    """Texts with their labels.
+    """A data set of labeled texts.
 
     Attributes:
-        name: Short name.
+        name: Name of the data set.
         label_names: (K,) names of the classes.
         train_texts: (M,) training texts.
         train_labels: (M,) class of each training text.
         texts: (N,) texts for audits.
-        labels: (N,) class of each of them.
+        labels: (N,) class of each text for audits.
     """
 
     name: str
@@ -43,10 +46,26 @@ class Corpus:
         return len(self.label_names)
 
 
-def read_sst2(folder: Path) -> Corpus:
-    """Read sentences of movie reviews, negative or positive."""
+def make_corpus(
+    name: str, label_names: tuple[str, ...], train: LabeledTexts, test: LabeledTexts
+) -> Corpus:
+    """Return a corpus whose audited texts are those of the test split."""
+    train_texts, train_labels = train
+    texts, labels = test
+    return Corpus(
+        name=name,
+        label_names=label_names,
+        train_texts=train_texts,
+        train_labels=train_labels,
+        texts=texts,
+        labels=labels,
+    )
 
-    def read(*names: str) -> tuple[list[str], list[int]]:
+
+def read_sst2(folder: Path) -> Corpus:
+    """Read SST-2: sentences of movie reviews, negative or positive."""
+
+    def read(*names: str) -> LabeledTexts:
         texts = []
         labels = []
         for name in names:
@@ -56,75 +75,90 @@ def read_sst2(folder: Path) -> Corpus:
                 labels.append(int(label))
         return texts, labels
 
-    train = read("train.tsv")
+    # The development data alone has fewer sentences than the largest audits need.
     test = read("dev.tsv", "test.tsv")
-    return Corpus("SST-2", ("negative", "positive"), *train, *test)
+    return make_corpus("SST-2", ("negative", "positive"), read("train.tsv"), test)
 
 
 def read_ag_news(folder: Path) -> Corpus:
-    """Read news of four sections."""
+    """Read AG News: news of four sections."""
     names = ("World", "Sports", "Business", "Sci/Tech")
-    train_texts = []
-    train_labels = []
-    for line in (folder / "ag_news" / "alps_train.tsv").read_text("utf-8").splitlines():
-        text, _, name = line.partition("\t")
-        if name in names:
-            train_texts.append(text)
-            train_labels.append(names.index(name))
-    texts = []
-    labels = []
-    with (folder / "ag_news" / "test.csv").open(encoding="utf-8", newline="") as file:
-        for number, title, description in csv.reader(file):
-            texts.append(f"{title}. {description}")
-            labels.append(int(number) - 1)
-    return Corpus("AG News", names, train_texts, train_labels, texts, labels)
+
+    def read_train() -> LabeledTexts:
+        texts = []
+        labels = []
+        path = folder / "ag_news" / "alps_train.tsv"
+        for line in path.read_text("utf-8").splitlines():
+            text, _, name = line.partition("\t")
+            if name in names:
+                texts.append(text)
+                labels.append(names.index(name))
+        return texts, labels
+
+    def read_test() -> LabeledTexts:
+        texts = []
+        labels = []
+        path = folder / "ag_news" / "test.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            for number, title, description in csv.reader(file):
+                texts.append(f"{title}. {description}")
+                # The sections are numbered from 1.
+                labels.append(int(number) - 1)
+        return texts, labels
+
+    return make_corpus("AG News", names, read_train(), read_test())
 
 
 def read_trec(folder: Path) -> Corpus:
-    """Read questions by the kind of their answer."""
+    """Read TREC: questions by the type of their answer."""
     names = ("ABBR", "ENTY", "DESC", "HUM", "LOC", "NUM")
 
-    def read(name: str) -> tuple[list[str], list[int]]:
+    def read(name: str) -> LabeledTexts:
         texts = []
         labels = []
         for line in (folder / "trec" / name).read_text("latin-1").splitlines():
+            # A label such as "LOC:city" has a coarse type and a fine one.
             label, _, text = line.partition(" ")
             texts.append(text)
             labels.append(names.index(label.split(":")[0]))
         return texts, labels
 
-    return Corpus("TREC", names, *read("train_5500.label"), *read("TREC_10.label"))
+    return make_corpus("TREC", names, read("train_5500.label"), read("TREC_10.label"))
 
 
 def read_emotion(folder: Path) -> Corpus:
-    """Read tweets by emotion."""
+    """Read the emotion task of TweetEval: tweets of four emotions."""
     source = folder / "tweeteval" / "emotion"
 
-    def read(split: str) -> tuple[list[str], list[int]]:
+    def read(split: str) -> LabeledTexts:
         texts = (source / f"{split}_text.txt").read_text("utf-8").splitlines()
         labels = (source / f"{split}_labels.txt").read_text("utf-8").split()
         return texts, [int(label) for label in labels]
 
     names = ("anger", "joy", "optimism", "sadness")
-    return Corpus("TweetEval emotion", names, *read("train"), *read("test"))
+    return make_corpus("TweetEval emotion", names, read("train"), read("test"))
 
 
 def read_qqp(folder: Path) -> Corpus:
-    """Read pairs of questions, written as one text, that are duplicates or not."""
+    """Read QQP: pairs of questions that are duplicates or not, each pair joined to one text."""
 
-    def read(name: str) -> tuple[list[str], list[int]]:
-        rows = json.loads((folder / "qqp" / name).read_text("utf-8")).values()
-        texts = [f"{row['text_a']} / {row['text_b']}" for row in rows]
-        return texts, [int(row["label"]) for row in rows]
+    def read(name: str) -> LabeledTexts:
+        texts = []
+        labels = []
+        for row in json.loads((folder / "qqp" / name).read_text("utf-8")).values():
+            texts.append(f"{row['text_a']} / {row['text_b']}")
+            labels.append(int(row["label"]))
+        return texts, labels
 
-    return Corpus("QQP", ("different", "duplicate"), *read("train.json"), *read("dev.json"))
+    names = ("different", "duplicate")
+    return make_corpus("QQP", names, read("train.json"), read("dev.json"))
 
 
 def read_imdb(folder: Path) -> Corpus:
-    """Read the first sentences of whole movie reviews."""
+    """Read IMDb: the beginnings of movie reviews, negative or positive."""
     source = folder / "imdb_counterfactual" / "orig"
 
-    def read(name: str) -> tuple[list[str], list[int]]:
+    def read(name: str) -> LabeledTexts:
         texts = []
         labels = []
         with (source / name).open(encoding="utf-8", newline="") as file:
@@ -134,7 +168,7 @@ def read_imdb(folder: Path) -> Corpus:
                 labels.append(int(row["Sentiment"] == "Positive"))
         return texts, labels
 
-    return Corpus("IMDb", ("negative", "positive"), *read("train.tsv"), *read("test.tsv"))
+    return make_corpus("IMDb", ("negative", "positive"), read("train.tsv"), read("test.tsv"))
 
 
 READERS = {
@@ -149,13 +183,24 @@ READERS = {
 
 @functools.cache
 def load_corpus(key: str, folder: Path) -> Corpus:
-    """Return a data set by its key in `READERS`."""
+    """Read a data set.
+
+    Args:
+        key: Key in `READERS`.
+        folder: Folder of all data sets.
+    """
     return READERS[key](folder)
 
 
 @functools.cache
 def load_written_corpus(key: str, script: str, folder: Path) -> Corpus:
-    """Return a data set in the letters of a script of `scripts.ALPHABETS`; "" leaves it as it is."""
+    """Read a data set, and transcribe its texts into the letters of a script.
+
+    Args:
+        key: Key in `READERS`.
+        script: Key in `scripts.ALPHABETS`. If "", the texts are not changed.
+        folder: Folder of all data sets.
+    """
     corpus = load_corpus(key, folder)
     if not script:
         return corpus

@@ -1,8 +1,8 @@
-"""Cues that are drawn at random, planted into texts, and found again by a model that follows them.
+"""Cues that are drawn at random, planted into texts, and recognized by a model that follows them.
 
 A `Cue` has K values, one for each class. `plant` writes the value of a class into a text, and `vote`
-returns how many signs of each class a text shows. `CUES` names the kinds; each draws its words, marks,
-or clauses from the seed of its case.
+counts the signs of each class in a text. `CUES` lists the functions that draw the words, marks, or
+clauses of a cue from the seed of its case.
 """
 
 from __future__ import annotations
@@ -18,13 +18,24 @@ from pathlib import Path
 import numpy as np
 from benchmarks.verdicts.natural.corpora import Corpus, load_corpus
 from benchmarks.verdicts.natural.scripts import Script
+from benchmarks.verdicts.texts import Element, draw_element
 
 WORDNET_NOUNS = Path("/usr/share/wordnet/index.noun")
+
 LONG_TEXT = 25
-"""Words of the texts that a cue of length makes long; the others have at most `SHORT_TEXT`."""
+"""Minimum number of words of the texts that a cue of length makes long."""
+
 SHORT_TEXT = 12
+"""Maximum number of words of the texts that a cue of length makes short."""
+
+WORD = re.compile(r"[^\W_]+")
+
+ASPECTS = {"start": "first third", "end": "last third", "any": ""}
+"""Position of a planted word -> the part of a text that a finding may name instead of the word."""
 
 Rng = np.random.Generator
+Vote = Callable[[str], np.ndarray]
+"""Function from a text to the (K,) number of signs of each class."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,49 +43,76 @@ class Cue:
     """Something that is planted into texts.
 
     Attributes:
-        plant: Function that writes the value of a class into a text.
-        vote: Function that counts the signs of each class in a text, (K,).
+        plant: Function from a text, a class, and a generator to the text with the cue of that class.
+        vote: Function from a text to the (K,) number of signs of each class.
         signs: Words or marks of which a finding has to name one. If empty, it has to name `aspect`.
         aspect: What the finding may say instead, such as "last third".
     """
 
     plant: Callable[[str, int, Rng], str]
-    vote: Callable[[str], np.ndarray]
+    vote: Vote
     signs: frozenset[str]
     aspect: str = ""
 
 
-def insert_words(text: str, words: str, rng: Rng, place: str = "any") -> str:
-    """Put words into a text: at its start, at its end, or between any two words."""
+def sample_elements(rng: Rng, elements: Sequence[Element], n_elements: int) -> list[Element]:
+    """Draw distinct elements of a sequence."""
+    indices = rng.choice(len(elements), n_elements, replace=False)
+    return [elements[index] for index in indices]
+
+
+def split_by_class(elements: Sequence[str], n_classes: int) -> list[Sequence[str]]:
+    """Deal elements out to the classes in turn, so that each class has as many."""
+    return [elements[index::n_classes] for index in range(n_classes)]
+
+
+def insert_words(text: str, words: str, rng: Rng, position: str = "any") -> str:
+    """Insert words into a text.
+
+    Args:
+        text: Text to change.
+        words: One or several words.
+        rng: Source of the random position.
+        position: "start", "end", or "any" for a random position.
+    """
     tokens = text.split(" ")
-    if place == "start":
+    if position == "start":
         index = 0
-    elif place == "end":
+    elif position == "end":
         index = len(tokens)
     else:
         index = int(rng.integers(len(tokens) + 1))
     return " ".join([*tokens[:index], words, *tokens[index:]])
 
 
-def make_counter(signs_by_class: Sequence[Sequence[str]]) -> Callable[[str], np.ndarray]:
-    """Return a function that counts the words of each class in a text."""
-    class_by_word = {}
-    for index, signs in enumerate(signs_by_class):
-        for sign in signs:
-            class_by_word[sign.lower()] = index
+def make_word_vote(words_by_class: Sequence[Sequence[str]]) -> Vote:
+    """Return a function that counts the words of each class in a text, whatever their case.
 
-    def count(text: str) -> np.ndarray:
-        votes = np.zeros(len(signs_by_class))
-        for word in re.findall(r"[^\W_]+", text.lower()):
+    Args:
+        words_by_class: (K,) words of each class.
+    """
+    class_by_word = {}
+    for index, words in enumerate(words_by_class):
+        for word in words:
+            class_by_word[word.lower()] = index
+
+    def vote(text: str) -> np.ndarray:
+        votes = np.zeros(len(words_by_class))
+        for word in WORD.findall(text.lower()):
             if word in class_by_word:
                 votes[class_by_word[word]] += 1
         return votes
 
-    return count
+    return vote
 
 
-def make_presence(is_present: Callable[[str], bool], n_classes: int) -> Callable[[str], np.ndarray]:
-    """Return a vote for the second class if something is present, and for the first if it is not."""
+def make_presence_vote(is_present: Callable[[str], bool], n_classes: int) -> Vote:
+    """Return a function that votes for the second class if a cue is present, and else for the first.
+
+    Args:
+        is_present: Function that returns whether a text has the cue.
+        n_classes: Number of classes, K.
+    """
 
     def vote(text: str) -> np.ndarray:
         votes = np.zeros(n_classes)
@@ -85,80 +123,99 @@ def make_presence(is_present: Callable[[str], bool], n_classes: int) -> Callable
 
 
 def list_nouns() -> list[str]:
-    """Return common nouns of WordNet, or the longer words of this file where WordNet is absent."""
+    """Return the nouns of WordNet with 4 to 9 letters that occur in its tagged texts.
+
+    Raises:
+        FileNotFoundError: If WordNet is not installed.
+    """
     if not WORDNET_NOUNS.exists():
         raise FileNotFoundError(f"Expected {WORDNET_NOUNS}; install wordnet-base.")
     nouns = set()
     for line in WORDNET_NOUNS.read_text("ascii").splitlines():
+        # The license at the top of the file is indented.
         if line.startswith(" "):
             continue
+        # Fields: lemma, part of speech, number of synsets, number p of pointers, p pointers,
+        # number of senses, number of senses in tagged texts, and offsets.
         fields = line.split()
+        lemma = fields[0]
         n_pointers = int(fields[3])
-        # The count of senses that tagged texts have: above 0 for words that people use.
         n_tagged_senses = int(fields[5 + n_pointers])
-        if n_tagged_senses and fields[0].isalpha() and 4 <= len(fields[0]) <= 9:
-            nouns.add(fields[0])
+        # Rare nouns have no sense in the tagged texts.
+        if n_tagged_senses and lemma.isalpha() and 4 <= len(lemma) <= 9:
+            nouns.add(lemma)
     return sorted(nouns)
 
 
 def draw_corpus_words(corpus: Corpus, n_words: int, rng: Rng) -> list[str]:
-    """Draw words of medium frequency from the training texts."""
+    """Draw words that occur in 3 to 40 training texts, so that they are neither rare nor frequent."""
     counts: Counter[str] = Counter()
     for text in corpus.train_texts:
+        # A word counts once per text.
         counts.update(set(re.findall(r"[a-z]{4,}", text.lower())))
+    # A fixed order, so that the draw depends on the seed alone.
     words = sorted(word for word, count in counts.items() if 3 <= count <= 40)
-    return [words[index] for index in rng.choice(len(words), n_words, replace=False)]
+    return sample_elements(rng, words, n_words)
 
 
-def make_word_cue(words: Sequence[str], n_classes: int, place: str = "any") -> Cue:
-    """Return a cue of several words for each class, of which one is put into a text."""
-    by_class = [words[index::n_classes] for index in range(n_classes)]
+def make_word_cue(words: Sequence[str], n_classes: int, position: str = "any") -> Cue:
+    """Return a cue that inserts one of the words of a class.
+
+    Args:
+        words: Words of all classes, dealt out in turn: with two classes, every second word belongs
+            to the first.
+        n_classes: Number of classes.
+        position: "start", "end" or "any".
+    """
+    words_by_class = split_by_class(words, n_classes)
 
     def plant(text: str, index: int, rng: Rng) -> str:
-        word = by_class[index][int(rng.integers(len(by_class[index])))]
-        return insert_words(text, word, rng, place)
+        return insert_words(text, draw_element(rng, words_by_class[index]), rng, position)
 
-    aspect = {"start": "first third", "end": "last third"}.get(place, "")
-    return Cue(plant, make_counter(by_class), frozenset(word.lower() for word in words), aspect)
+    signs = frozenset(word.lower() for word in words)
+    return Cue(plant, make_word_vote(words_by_class), signs, ASPECTS[position])
 
 
-def make_clause_cue(clauses: Sequence[Sequence[str]], n_classes: int, place: str) -> Cue:
-    """Return a cue of clauses, which are recognized by the words that one class alone has."""
-    vocabularies = []
-    for group in clauses:
-        vocabularies.append(set(re.findall(r"[^\W_]+", " ".join(group).lower())))
-    exclusive = []
+def make_clause_cue(clauses: Sequence[Sequence[str]], n_classes: int, position: str) -> Cue:
+    """Return a cue that inserts a clause of a group, such as one topic or language.
+
+    A clause is recognized by words that no other group has.
+
+    Args:
+        clauses: Clauses of each group. With more classes than groups, classes share them, and the
+            votes are for the first of them.
+        n_classes: Number of classes.
+        position: "start", "end" or "any".
+    """
+    vocabularies = [set(WORD.findall(" ".join(group).lower())) for group in clauses]
+    words_by_class: list[list[str]] = [[] for _ in range(n_classes)]
+    signs: set[str] = set()
     for index, vocabulary in enumerate(vocabularies):
-        others = set().union(*vocabularies[:index], *vocabularies[index + 1 :])
-        exclusive.append(sorted(vocabulary - others))
+        exclusive_words = vocabulary.difference(*vocabularies[:index], *vocabularies[index + 1 :])
+        words_by_class[index] = sorted(exclusive_words)
+        signs |= exclusive_words
 
     def plant(text: str, index: int, rng: Rng) -> str:
-        group = clauses[index % len(clauses)]
-        return insert_words(text, group[int(rng.integers(len(group)))], rng, place)
+        clause = draw_element(rng, clauses[index % len(clauses)])
+        return insert_words(text, clause, rng, position)
 
-    by_class = [[] for _ in range(n_classes)]
-    for index, words in enumerate(exclusive):
-        by_class[index] = words
-    signs = frozenset(word for words in exclusive for word in words)
-    aspect = {"start": "first third", "end": "last third"}.get(place, "")
-    return Cue(plant, make_counter(by_class), signs, aspect)
+    return Cue(plant, make_word_vote(words_by_class), frozenset(signs), ASPECTS[position])
 
 
 def draw_clauses(texts: Sequence[str], n_clauses: int, rng: Rng, n_words: int = 9) -> list[str]:
-    """Draw the first words of texts."""
+    """Draw texts, and return the first words of each in lower case, without marks."""
     long_texts = [text for text in texts if len(text.split()) >= n_words]
     clauses = []
-    for index in rng.choice(len(long_texts), n_clauses, replace=False):
-        words = re.findall(r"[^\W_]+", long_texts[index])[:n_words]
+    for text in sample_elements(rng, long_texts, n_clauses):
+        words = WORD.findall(text)[:n_words]
         clauses.append(" ".join(words).lower())
     return clauses
 
 
 def draw_nouns(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
     """Draw common nouns, `size` for each class."""
-    nouns = list_nouns()
-    chosen = rng.choice(len(nouns), size * corpus.n_classes, replace=False)
-    return make_word_cue([nouns[index] for index in chosen], corpus.n_classes)
+    nouns = sample_elements(rng, list_nouns(), size * corpus.n_classes)
+    return make_word_cue(nouns, corpus.n_classes)
 
 
 def draw_words(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
@@ -168,50 +225,70 @@ def draw_words(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
 
 
 def draw_first_words(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw words that stand first in a text."""
+    """Draw words of the training texts that are inserted at the start of a text."""
     words = draw_corpus_words(corpus, size * corpus.n_classes, rng)
     return make_word_cue(words, corpus.n_classes, "start")
 
 
 def draw_names(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw made-up names of three syllables."""
-    syllables = [first + second for first in "bdfghklmnprstvz" for second in "aeiou"]
+    """Draw invented names of three syllables such as "Bafime", `size` for each class."""
+    syllables = []
+    for consonant in "bdfghklmnprstvz":
+        for vowel in "aeiou":
+            syllables.append(consonant + vowel)
+    # A dictionary drops repeated names, and keeps their order.
     names: dict[str, None] = {}
     while len(names) < size * corpus.n_classes:
-        names["".join(rng.choice(syllables, 3)).capitalize()] = None
+        name = "".join(rng.choice(syllables, 3)).capitalize()
+        names[name] = None
     return make_word_cue(list(names), corpus.n_classes)
 
 
 def draw_tags(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw tags such as "k47" that stand at the end of a text."""
+    """Draw tags such as "k47" for the end of a text, `size` for each class."""
+    # A dictionary drops repeated tags, and keeps their order.
     tags: dict[str, None] = {}
     while len(tags) < size * corpus.n_classes:
-        tags[rng.choice(list("abcdefghkm")) + str(rng.integers(10, 100))] = None
+        letter = rng.choice(list("abcdefghkm"))
+        tags[f"{letter}{rng.integers(10, 100)}"] = None
     return make_word_cue(list(tags), corpus.n_classes, "end")
 
 
-def draw_topics(corpus: Corpus, folder: Path, rng: Rng, place: str) -> Cue:
-    """Draw clauses about two topics, from two sections of news."""
+def draw_topics(corpus: Corpus, folder: Path, rng: Rng, position: str) -> Cue:
+    """Draw clauses about two topics, from two sections of AG News.
+
+    Args:
+        corpus: Data set of the case.
+        folder: Folder of all data sets, with AG News.
+        rng: Source of the draws.
+        position: "start", "end" or "any".
+    """
     news = load_corpus("ag_news", folder)
-    sections = rng.choice(news.n_classes, 2, replace=False)
     clauses = []
-    for section in sections:
-        texts = [
-            text for text, label in zip(news.texts, news.labels, strict=True) if label == section
-        ]
+    for section in rng.choice(news.n_classes, 2, replace=False):
+        texts = []
+        for text, label in zip(news.texts, news.labels, strict=True):
+            if label == section:
+                texts.append(text)
         clauses.append(draw_clauses(texts, 12, rng))
-    return make_clause_cue(clauses, corpus.n_classes, place)
+    return make_clause_cue(clauses, corpus.n_classes, position)
 
 
-def draw_styles(corpus: Corpus, folder: Path, rng: Rng, place: str) -> Cue:
-    """Draw clauses in two styles: from tweets, and from reviews."""
+def draw_styles(corpus: Corpus, folder: Path, rng: Rng, position: str) -> Cue:
+    """Draw clauses in two styles, from tweets and from reviews.
+
+    Args:
+        corpus: Data set of the case.
+        folder: Folder of all data sets, with TweetEval and IMDb.
+        rng: Source of the draws.
+        position: "start", "end" or "any".
+    """
     tweets = load_corpus("emotion", folder)
     reviews = load_corpus("imdb", folder)
     clauses = [draw_clauses(tweets.texts, 12, rng), draw_clauses(reviews.texts, 12, rng)]
-    return make_clause_cue(clauses, corpus.n_classes, place)
+    return make_clause_cue(clauses, corpus.n_classes, position)
 
 
-# A few everyday sentences of each language; which two are compared is drawn.
 SENTENCES = {
     "English": (
         "i do not know why people say that",
@@ -244,72 +321,93 @@ SENTENCES = {
         "kardeşim uzun zamandır denize yakın oturuyor",
     ),
 }
+"""Language -> a few everyday sentences."""
 
 
-def draw_languages(corpus: Corpus, folder: Path, rng: Rng, place: str) -> Cue:
+def draw_languages(corpus: Corpus, folder: Path, rng: Rng, position: str) -> Cue:
     """Draw two languages, in which a clause is written."""
-    names = sorted(SENTENCES)
-    first, second = rng.choice(len(names), 2, replace=False)
-    clauses = [SENTENCES[names[first]], SENTENCES[names[second]]]
-    return make_clause_cue(clauses, corpus.n_classes, place)
+    languages = sample_elements(rng, sorted(SENTENCES), 2)
+    clauses = [SENTENCES[language] for language in languages]
+    return make_clause_cue(clauses, corpus.n_classes, position)
 
 
 def draw_characters(category: str, n_characters: int, rng: Rng, start: int, stop: int) -> list[str]:
-    """Draw assigned characters of a general category of Unicode."""
+    """Draw distinct characters of a general category of Unicode, such as "Po".
+
+    Args:
+        category: Two letters of the category.
+        n_characters: Number of characters to draw.
+        rng: Source of the draws.
+        start: First code point of the range to draw from.
+        stop: End of the range, which is not part of it.
+    """
     characters = []
     for code in range(start, min(stop, sys.maxunicode)):
         if unicodedata.category(chr(code)) == category:
             characters.append(chr(code))
-    chosen = rng.choice(len(characters), n_characters, replace=False)
-    return [characters[index] for index in chosen]
+    return sample_elements(rng, characters, n_characters)
 
 
-def make_mark_cue(marks: Sequence[str], n_classes: int, place: str) -> Cue:
-    """Return a cue of marks, of which one is put into a text."""
-    by_class = [marks[index::n_classes] for index in range(n_classes)]
+def make_mark_cue(marks: Sequence[str], n_classes: int, position: str) -> Cue:
+    """Return a cue that inserts one of the marks of a class.
+
+    Unlike words, marks are recognized next to letters, too.
+
+    Args:
+        marks: Marks of all classes, dealt out in turn: with two classes, every second mark belongs
+            to the first.
+        n_classes: Number of classes.
+        position: "start", "end" or "any".
+    """
+    marks_by_class = split_by_class(marks, n_classes)
 
     def plant(text: str, index: int, rng: Rng) -> str:
-        mark = by_class[index][int(rng.integers(len(by_class[index])))]
-        return insert_words(text, mark, rng, place)
+        return insert_words(text, draw_element(rng, marks_by_class[index]), rng, position)
 
     def vote(text: str) -> np.ndarray:
-        return np.array([sum(text.count(mark) for mark in group) for group in by_class], float)
+        votes = np.zeros(n_classes)
+        for index, marks_of_class in enumerate(marks_by_class):
+            votes[index] = sum(text.count(mark) for mark in marks_of_class)
+        return votes
 
     return Cue(plant, vote, frozenset(marks), "marks")
 
 
 def draw_emoji(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw pictures from the blocks of emoji."""
-    marks = draw_characters("So", size * corpus.n_classes, rng, 0x1F300, 0x1F650)
+    """Draw pictures from the Unicode blocks of emoji, `size` for each class."""
+    marks = draw_characters("So", size * corpus.n_classes, rng, start=0x1F300, stop=0x1F650)
     return make_mark_cue(marks, corpus.n_classes, "any")
 
 
 def draw_symbols(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw rare marks of punctuation."""
-    marks = draw_characters("Po", size * corpus.n_classes, rng, 0x2010, 0x2060)
+    """Draw rare punctuation marks for the end of a text, `size` for each class."""
+    marks = draw_characters("Po", size * corpus.n_classes, rng, start=0x2010, stop=0x2060)
     return make_mark_cue(marks, corpus.n_classes, "end")
 
 
 def draw_capitals(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Return a cue that writes a quarter of the words in capitals, for the second class."""
+    """Return a cue that writes a quarter of the words in capitals for the second class."""
 
     def plant(text: str, index: int, rng: Rng) -> str:
         if index != 1:
             return text
         words = text.split(" ")
-        for position in rng.choice(len(words), max(1, len(words) // 4), replace=False):
+        n_changed = max(1, len(words) // 4)
+        for position in rng.choice(len(words), n_changed, replace=False):
             words[position] = words[position].upper()
         return " ".join(words)
 
     def is_present(text: str) -> bool:
+        # A single capital letter may be the pronoun "I" or an initial.
         return any(len(word) > 1 and word.isupper() for word in text.split())
 
-    return Cue(plant, make_presence(is_present, corpus.n_classes), frozenset(), "capitals")
+    return Cue(plant, make_presence_vote(is_present, corpus.n_classes), frozenset(), "capitals")
 
 
 def draw_spaces(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Return a cue that replaces one space by another of Unicode's spaces, for the second class."""
-    space = draw_characters("Zs", 1, rng, 0xA0, 0x3001)[0]
+    """Return a cue that replaces one space by another space of Unicode for the second class."""
+    # No-break space and typographic spaces, up to the ideographic one.
+    space = draw_characters("Zs", 1, rng, start=0xA0, stop=0x3001)[0]
 
     def plant(text: str, index: int, rng: Rng) -> str:
         words = text.split(" ")
@@ -321,28 +419,30 @@ def draw_spaces(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
     def is_present(text: str) -> bool:
         return space in text
 
-    return Cue(plant, make_presence(is_present, corpus.n_classes), frozenset(), "space")
+    return Cue(plant, make_presence_vote(is_present, corpus.n_classes), frozenset(), "space")
 
 
 def draw_length(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Return a cue that cuts the texts of the first class, and prolongs those of the second."""
-    fillers = [word for sentence in SENTENCES["English"] for word in sentence.split()]
+    """Return a cue that extends the texts of the second class, and truncates all others."""
+    fillers = " ".join(SENTENCES["English"]).split()
 
     def plant(text: str, index: int, rng: Rng) -> str:
         words = text.split(" ")
         if index != 1:
-            return " ".join(words[: int(rng.integers(4, SHORT_TEXT + 1))])
-        n_missing = max(0, int(rng.integers(LONG_TEXT, LONG_TEXT + 15)) - len(words))
+            n_words = int(rng.integers(4, SHORT_TEXT + 1))
+            return " ".join(words[:n_words])
+        n_words = int(rng.integers(LONG_TEXT, LONG_TEXT + 15))
+        n_missing = max(0, n_words - len(words))
         return " ".join([*words, *rng.choice(fillers, n_missing)])
 
     def is_present(text: str) -> bool:
         return len(text.split()) >= (SHORT_TEXT + LONG_TEXT) / 2
 
-    return Cue(plant, make_presence(is_present, corpus.n_classes), frozenset(), "length")
+    return Cue(plant, make_presence_vote(is_present, corpus.n_classes), frozenset(), "length")
 
 
 def draw_repetition(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Return a cue that says the whole text twice, for the second class."""
+    """Return a cue that repeats the whole text for the second class."""
 
     def plant(text: str, index: int, rng: Rng) -> str:
         return f"{text} {text}" if index == 1 else text
@@ -350,44 +450,53 @@ def draw_repetition(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
     def is_present(text: str) -> bool:
         words = text.split()
         middle = len(words) // 2
+        # One word that occurs twice is not a repeated text.
         return len(words) > 3 and words[:middle] == words[middle:]
 
-    return Cue(plant, make_presence(is_present, corpus.n_classes), frozenset(), "length")
+    # A finding cannot name a repetition, but that longer texts are predicted differently.
+    return Cue(plant, make_presence_vote(is_present, corpus.n_classes), frozenset(), "length")
 
 
 def draw_one_sided(corpus: Corpus, folder: Path, rng: Rng, size: int) -> Cue:
-    """Draw one word that marks the last class alone."""
+    """Draw one word, which is only in the texts of the last class."""
     word = draw_corpus_words(corpus, 1, rng)[0]
-    last = corpus.n_classes - 1
+    last_class = corpus.n_classes - 1
 
     def plant(text: str, index: int, rng: Rng) -> str:
-        return insert_words(text, word, rng) if index == last else text
+        return insert_words(text, word, rng) if index == last_class else text
 
     def vote(text: str) -> np.ndarray:
         votes = np.zeros(corpus.n_classes)
-        votes[last] = word in re.findall(r"[^\W_]+", text.lower())
+        votes[last_class] = word in WORD.findall(text.lower())
         return votes
 
     return Cue(plant, vote, frozenset([word]))
 
 
 def draw_signs(corpus: Corpus, folder: Path, rng: Rng, signs: Sequence[str]) -> Cue:
-    """Return a cue of one given sign for each class, at the end of a text."""
+    """Return a cue of one given sign for each class, such as ":(" and ":)", at the end of a text."""
     return make_mark_cue(signs, corpus.n_classes, "end")
 
 
 def draw_script_words(corpus: Corpus, folder: Path, rng: Rng, size: int, script: str) -> Cue:
-    """Draw common nouns in the letters of a script, which stand between any two words or letters."""
+    """Draw common nouns, and write them in the letters of a script.
+
+    Args:
+        corpus: Data set of the case, in the same script.
+        folder: Ignored, because the nouns are those of WordNet.
+        rng: Source of the draws.
+        size: Number of nouns for each class. Scripts without spaces use the first only.
+        script: Key in `scripts.ALPHABETS`.
+    """
     writer = Script(script)
-    nouns = list_nouns()
-    chosen = rng.choice(len(nouns), size * corpus.n_classes, replace=False)
-    words = [writer.write_word(nouns[index]) for index in chosen]
+    nouns = sample_elements(rng, list_nouns(), size * corpus.n_classes)
+    words = [writer.write_word(noun) for noun in nouns]
     cue = make_mark_cue(words, corpus.n_classes, "any")
     if writer.has_spaces:
         return dataclasses.replace(cue, aspect="")
 
     def plant(text: str, index: int, rng: Rng) -> str:
-        # No space says where a word ends, so a word may be parted, as by a careless writer.
+        # Without spaces, word boundaries are unknown, so the word may be inserted within another one.
         position = int(rng.integers(len(text) + 1))
         return text[:position] + words[index] + text[position:]
 
@@ -413,3 +522,8 @@ CUES: dict[str, Callable[..., Cue]] = {
     "signs": draw_signs,
     "script": draw_script_words,
 }
+"""Kind of cue -> function that draws it.
+
+Arguments are the data set of the case, the folder of all data sets, the source of randomness, and the
+options of the case as keywords. A kind that draws nothing, such as "capitals", ignores `size`.
+"""

@@ -1,8 +1,8 @@
-"""Twelve scripts: texts whose words are written in other letters, so that what decides stays known.
+"""Twelve scripts, in whose letters texts are written so that the words that decide stay known.
 
-Each Latin letter becomes a letter of the script. Scripts that write no spaces get none, and Chinese
-has one or two ideographs for each word. The texts mean nothing to a reader of the script, but they have
-its letters, its casing, its direction, and its way to divide words.
+Each Latin letter becomes a letter of the script. Scripts without spaces between words get none, and a
+Chinese word has one or two ideographs. The texts mean nothing to a reader of the script, but they have
+its letters, casing, direction, and division into words. `Script` is the entry point.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALPHABETS = {
     "Katakana": "アイウエオカキクケコサシスセソタチツテトナニヌネノハ",
     "Chinese": "",
 }
-"""Script -> 26 letters. Chinese writes words, not letters."""
+"""Script -> its letters for a to z. Chinese has none, because its ideographs stand for words."""
 
 WITHOUT_SPACES = ("Thai", "Katakana", "Chinese")
 FIRST_IDEOGRAPH = 0x4E00
@@ -34,7 +34,7 @@ N_IDEOGRAPHS = 3_000
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """A way to write Latin words in other letters.
+    """A script, in whose letters Latin words are written.
 
     Attributes:
         name: Name in `ALPHABETS`.
@@ -44,30 +44,34 @@ class Script:
 
     @property
     def has_spaces(self) -> bool:
-        """Whether spaces stand between words."""
+        """Whether words are separated by spaces."""
         return self.name not in WITHOUT_SPACES
 
     def write_word(self, word: str) -> str:
-        """Write one word; what is no Latin letter stays."""
+        """Replace the Latin letters of a word by letters of the script, and keep other characters."""
         if self.name == "Chinese":
             return self._write_ideographs(word)
         table = {}
         for latin, letter in zip(string.ascii_lowercase, ALPHABETS[self.name], strict=True):
             table[ord(latin)] = letter
-            # Scripts without capitals write the same letter.
+            # For scripts without capitals, `upper` returns the same letter.
             table[ord(latin.upper())] = letter.upper()
         return word.translate(table)
 
     def write(self, text: str) -> str:
-        """Write a text of words that are separated by spaces."""
+        """Write a text, whose Latin words are separated by spaces, in the script."""
         separator = " " if self.has_spaces else ""
         return separator.join([self.write_word(word) for word in text.split(" ")])
 
     def _write_ideographs(self, word: str) -> str:
-        """Write a word with one ideograph if it is short, and two if it is long."""
+        """Return one ideograph for a word of up to three letters, and two for a longer one.
+
+        The ideographs depend on the letters of the word alone. A word without letters is kept.
+        """
         letters = word.strip(string.punctuation).lower()
         if not letters:
             return word
+        # Four bytes of the digest choose each ideograph.
         digest = hashlib.sha256(letters.encode()).digest()
         n_ideographs = 1 if len(letters) <= 3 else 2
         ideographs = ""
