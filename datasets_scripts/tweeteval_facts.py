@@ -30,10 +30,9 @@ The organizers of SemEval-2018 task 3 collected the ironic tweets by the hashtag
 {rows}
 
 A rule that predicts "irony" for every tweet with such a hashtag is correct on {accuracy:.1%} of the test tweets
-(F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). The organizers' README
-(Cyvhee/SemEval2018-Task3) says that "Irony-related hashtags will NOT be present in the test set". The released
-file is therefore probably an earlier version. A model that was trained on the training split alone cannot have
-learned these hashtags. A model that was pretrained on tweets, or a prompted language model, can use them.
+(F1 of irony {f1:.3f}, recall {recall:.3f}, precision {precision:.3f}). A model that was pretrained on tweets, or a
+prompted language model, can use this rule. The organizers' README (Cyvhee/SemEval2018-Task3) says that "Irony-related
+hashtags will NOT be present in the test set", so the released file is probably an earlier version.
 
 To evaluate a model on this split, remove all matches of `#(irony|ironic|sarcasm|not)\\b` from `test_text.txt`, or
 report the score both with and without these hashtags.
@@ -44,14 +43,14 @@ In `datasets/hate`, {n_overlap} of the {n_test:,} test tweets also occur in the 
 character. Of these tweets, {n_conflict} are labeled hateful in the training split and not hateful in the test split.
 A model that memorizes the training split is therefore incorrect on at least {conflict_share:.1%} of the test split.
 
-To correct the data, remove the {n_train_copies} copies from `train_text.txt` and `train_labels.txt`. The test split
-does not change, so scores stay comparable with published ones.
+To correct the data, remove the {n_train_copies} copies from the training split. The test split does not change, so
+scores stay comparable with published ones.
 
 ## In this package
 
 The package lists both problems as known issues. `load_dataset("tweeteval_hate")` drops the training copies unless you
-pass `known_issues=False`, and `load_dataset("tweeteval_irony")` keeps the hashtags. To find out whether a model relies
-on these hashtags, run `rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts`.
+pass `known_issues=False`. To find out whether a model relies on the hashtags of the other set, run
+`rightreasons audit MODEL tweeteval_irony --split test --questions shortcuts`.
 """
 
 

@@ -13,9 +13,8 @@ from rightreasons.report.questions import QUESTIONS
 PAGE = Path(__file__).with_name("api.md")
 INTRODUCTION = """# Public names
 
-What a release promises to keep, by the module of its package that defines it; bold names can also be imported from
-`rightreasons` itself. `help(name)` prints formula, shapes, units, defaults, errors and source, as does the reference of the
-site. Written by `python docs/api.py`.
+These names keep working from one release to the next. You can import each name from the package under whose heading it is
+listed, and bold names also from `rightreasons`. `help(name)` prints the formula, shapes, units, defaults, errors and source.
 """
 
 
@@ -44,22 +43,26 @@ def list_names_by_module(package: str) -> dict[str, list[str]]:
 
 
 def describe_package(package: str) -> str:
-    """Return the section of a package: its subject, and a line of names for each module."""
+    """Return the section of a package: its names in the order of its stub."""
     name = get_dotted_name(package)
-    subject = (importlib.import_module(name).__doc__ or "").split("\n")[0]
-    names_by_module = list_names_by_module(package)
-    # Names of the root are bold in the sections of the packages that export them, too.
     root_names = set().union(*list_names_by_module("").values())
-
-    lines = [f"\n## {name}\n\n{subject}\n\n"]
     if not package:
-        # The modules of these names say nothing: they are in many packages.
-        lines.append(f"{format_names(sorted(root_names))}\n")
-        return "".join(lines)
-    for module, names in names_by_module.items():
-        title = module.rpartition(".")[2].replace("_", " ")
-        lines.append(f"- {title}: {format_names(names, bold=root_names)}\n")
-    return "".join(lines)
+        # Most of these names have their own package, which lists them in bold.
+        names = sorted(root_names - list_package_names())
+        return f"\n## {name}\n\n{format_names(names)}, and the bold names below\n"
+
+    names = []
+    for module_names in list_names_by_module(package).values():
+        names.extend(module_names)
+    return f"\n## {name}\n\n{format_names(names, bold=root_names)}\n"
+
+
+def list_package_names() -> set[str]:
+    """Return the public names of all subpackages."""
+    names: set[str] = set()
+    for package in list_packages()[1:]:
+        names.update(*list_names_by_module(package).values())
+    return names
 
 
 def format_names(names: Iterable[str], bold: Container[str] = ()) -> str:

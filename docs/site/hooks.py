@@ -1,8 +1,9 @@
-"""Hooks of mkdocs: links to the repository, MathML, commands that wrap, a page of reference per package."""
+"""Hooks of mkdocs: links to the repository, MathML, commands that wrap, the glossary, a page of reference per package."""
 
 from __future__ import annotations
 
 import html
+import json
 import posixpath
 import re
 import runpy
@@ -15,6 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
+TERMS = ROOT / "src" / "rightreasons" / "report" / "templates" / "terms.json"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 COMMANDS = re.compile(r'<div class="language-(?:bash|text) highlight">.*?</div>', re.DOTALL)
 HYPHENATED = re.compile(r"(<[^>]*>)|([^\s<>]*-[^\s<>]*)")
@@ -27,7 +29,8 @@ def _api() -> dict[str, Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a page of reference for each package with public names."""
+    """Add the glossary, and a page of reference for each package with public names."""
+    files.append(File.generated(config, "glossary.md", content=_write_glossary()))
     api = _api()
     for package in api["list_packages"]():
         dotted_name = api["get_dotted_name"](package)
@@ -39,6 +42,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         path = f"reference/{package or 'rightreasons'}.md"
         files.append(File.generated(config, path, content="".join(parts)))
     return files
+
+
+def _write_glossary() -> str:
+    """Return the page of the terms that every report explains."""
+    lines = [
+        "# Glossary\n",
+        "Every report ends with the terms that it uses. These are all of them.\n",
+    ]
+    for term, meaning in json.loads(TERMS.read_text("utf-8")).items():
+        lines.append(f"- **{term[0].upper()}{term[1:]}**: {meaning}")
+    return "\n".join(lines) + "\n"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -15,19 +15,25 @@ def read_block(root, monkeypatch):
 
 
 def test_verdicts(read_block):
-    from benchmarks.verdicts.__main__ import PAGE, STORED, by_model, scenarios, summary
+    from benchmarks.verdicts.__main__ import (
+        PAGE,
+        format_summary,
+        list_model_rows,
+        load_scenarios,
+        read_outcomes,
+    )
 
-    known = scenarios()
-    rows = [tuple(row) for row in json.loads(STORED.read_text("utf-8")) if row[0] in known]
-    assert read_block(PAGE, "tables") == "\n".join(summary(rows, known))
+    scenarios = load_scenarios()
+    outcomes = [outcome for outcome in read_outcomes() if outcome.name in scenarios]
+    assert read_block(PAGE, "tables") == "\n".join(format_summary(outcomes, scenarios))
     with PAGE.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-        assert list(csv.reader(file)) == list(by_model(rows, known))
+        assert list(csv.reader(file)) == list(list_model_rows(outcomes, scenarios))
 
 
 def test_validity(read_block):
-    from benchmarks.validity.__main__ import PAGE, merged, stored, table
+    from benchmarks.validity.__main__ import PAGE, format_table, merge_rows, read_stored
 
-    assert read_block(PAGE, "tables") == table(merged([], stored()))
+    assert read_block(PAGE, "tables") == format_table(merge_rows([], read_stored()))
 
 
 def test_reliability(root, read_block):
@@ -50,15 +56,13 @@ def test_repairs(read_block):
     from benchmarks.repair.__main__ import (
         PAGE,
         STORED,
-        format_encoder,
-        format_linear,
-        format_settings,
+        format_remedies,
+        list_failures,
     )
 
     rows = json.loads(STORED.read_text("utf-8"))
-    assert read_block(PAGE, "remedies") == format_linear(rows)
-    assert read_block(PAGE, "encoder") == format_encoder(rows)
-    assert read_block(PAGE, "settings") == format_settings(rows)
+    assert read_block(PAGE, "remedies") == format_remedies(rows)
+    assert read_block(PAGE, "settings") == list_failures(rows)
     # What the page concludes: editing repairs all settings but two, weights none, and balancing two.
     is_repaired = {}
     for row in rows:

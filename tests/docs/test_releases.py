@@ -15,12 +15,12 @@ def zoo(root):
 
 def test_the_pages_say_what_the_list_says(zoo, root):
     read_block = importlib.import_module("blocks").read_block
-    assert read_block(zoo.PAGE, "releases") == zoo.tables(zoo.releases())
-    assert read_block(zoo.DATA_PAGE, "releases") == zoo.summary(zoo.by_outcome(zoo.releases()))
+    assert read_block(zoo.PAGE, "releases") == zoo.format_block(zoo.load_releases())
+    assert read_block(zoo.DATA_PAGE, "releases") == zoo.format_summary(zoo.load_releases())
 
 
 def test_every_release_is_told_whole(zoo):
-    for one in zoo.releases():
+    for one in zoo.load_releases():
         assert len(one.commit) == 40
         assert (one.refused is None) == (one.rows is not None)
         assert one.refused is None or one.refused.startswith("Expected ")
@@ -35,7 +35,7 @@ def test_a_misreading_is_seen(zoo, tmp_path):
     release = zoo.Release("o/n", "0" * 40, "a.jsonl", "three", rows=3, labels={"x": 1, "y": 2})
 
     def outcome(**changed):
-        return zoo.outcome(zoo.dataclasses.replace(release, **changed), tmp_path)[0]
+        return zoo.find_outcome(zoo.dataclasses.replace(release, **changed), tmp_path)[0]
 
     assert outcome() == zoo.RELEASED
     assert outcome(rows=2) == outcome(labels={"x": 2, "y": 1}) == zoo.WRONG
