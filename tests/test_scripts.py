@@ -58,7 +58,7 @@ def names(path):
 
 def test_the_parts_that_time_is_counted_for_are_files_of_ours(root, monkeypatch):
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
-    parts = importlib.import_module("audit_share").PARTS
+    parts = importlib.import_module("audit_share").FILES_BY_PART
     ours = [path for _, path in parts if path.startswith("rightreasons/")]
     assert len(ours) > 10
     assert [path for path in ours if not (root / "src" / path).exists()] == []

@@ -52,7 +52,7 @@ Examples:
     >>> reliance.compute(tokens=tokens, attributions=attributions, predictions=[1, 0, 2], heads=heads)
     Traceback (most recent call last):
     ...
-    ValueError: Expected a head for each predicted label, but item 2 is predicted 2, a label never seen; known: 0, 1.
+    ValueError: Expected a head for each predicted label, but the prediction of item 2 is 2; labels with a head: 0, 1.
 """,
     shortcut_reliance,
 )

@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.difficulty.contrast import contrast_consistency, set_names
+from rightreasons.difficulty.contrast import contrast_consistency, parse_set_names
 from rightreasons.evaluate_module import (
     KernelModule,
     describe_options,
@@ -83,7 +83,7 @@ class ContrastConsistency(KernelModule, evaluate.Metric):
     def parse_input(self, name, values):
         if name == "groups":
             # Contrast sets may be numbered instead of named.
-            values = set_names(values)
+            values = parse_set_names(values)
         return super().parse_input(name, values)
 
     @kernel_options(contrast_consistency, named_classes)

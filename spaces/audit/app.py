@@ -47,8 +47,9 @@ HERE = Path(__file__).resolve().parent
 INTRO = """
 # Audit: right for the right reasons?
 
-Questions to a classifier, a multiple-choice model or a language model. Two finished audits are
-here. Edit a text to see the prediction of the first one's model change, or audit a model of your own.
+Audit a classifier, a multiple-choice model or a language model. The page opens with one of two
+finished audits: edit a text to see its prediction change. Below the examples, you can audit your own
+model or predictions.
 """
 
 HELP = f"""
@@ -81,7 +82,10 @@ def build() -> gr.Blocks:
         # A file is kept for as long as the state of its visitor refers to it.
         state, uploads = gr.State(example), gr.State()
         with gr.Row(elem_id="examples"):
-            examples = {name: gr.Button(name, size="sm") for name in EXAMPLES}
+            examples = {}
+            for name in EXAMPLES:
+                label = f"Example: {name[:1].lower()}{name[1:]}"
+                examples[name] = gr.Button(label, size="sm")
         with gr.Accordion("Audit a model or predictions of your own", open=False):
             sources = _make_source_fields()
             sizes = _make_size_fields()

@@ -28,6 +28,7 @@ from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.behavior.words import TYPES
 from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.suites.suite import Suite
+from rightreasons.page.formats import number
 from rightreasons.widget.pages import tiles, verdict
 
 
@@ -201,7 +202,7 @@ def write_headline(report: Report) -> str:
         )
     entries = []
     for model in report.models:
-        rate = write_percent(model.result.behavioral_pass_rate)
+        rate = number(model.result.behavioral_pass_rate)
         entries.append((model.name, rate, write_interval(model.result.interval)))
     sentence, tone = judge_first_model(report)
     return f"{verdict(sentence, tone)}{size}{tiles(entries)}{_write_remarks(report)}"

@@ -10,6 +10,7 @@ from rightreasons.behavior.words import TYPES
 from rightreasons.core.intervals import Interval
 from rightreasons.core.sentences import pluralize
 from rightreasons.page.formats import NONE
+from rightreasons.widget.pages import between
 
 
 def write_number(rate: float | None) -> str:
@@ -40,14 +41,14 @@ def write_ends(interval: Interval | None) -> str:
     """Write the ends of an interval in percent; "" for none."""
     if interval is None:
         return ""
-    return f"{100 * interval.low:.0f} – {100 * interval.high:.0f}"
+    return f"{100 * interval.low:.0f} to {100 * interval.high:.0f}"
 
 
 def write_interval(interval: Interval | None) -> str:
     """Write an interval with its level; "" for none."""
     if interval is None:
         return ""
-    return f"{interval.confidence_level:.0%} interval {write_ends(interval)}%"
+    return between(interval)
 
 
 def describe_rate(functionality: Any) -> str:

@@ -44,8 +44,8 @@ INTRO = """
 # Confusion probes
 
 Without a question, a sound model should not prefer any choice. With more incorrect choices, it should
-still prefer the correct one to the original ones. Take an item, or write one, and see the effect of the
-four probes of Shen & Kejriwal (2022) on a model's confidences.
+still pick the correct one. Choose an item, or write one, and see how the four probes of Shen & Kejriwal
+(2022) change a model's confidences.
 """
 
 FORMAT = """
@@ -73,7 +73,7 @@ def build() -> gr.Blocks:
                 grid = gr.HTML(_write_grid(body), elem_id="forms")
             with gr.Column(scale=2, min_width=320):
                 choice = gr.Dropdown(
-                    list(items), value=opening["prompt"], label="Take an item", elem_id="bundled"
+                    list(items), value=opening["prompt"], label="Choose an item", elem_id="bundled"
                 )
                 item_fields = _make_item_fields(items[opening["prompt"]])
                 setting_fields = _make_setting_fields(opening, scorers)

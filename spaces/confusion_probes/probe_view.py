@@ -27,13 +27,14 @@ from probed_items import (
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.page.formats import decimal, percent
 from rightreasons.probes.bias import PriorBias, prior_bias
 from rightreasons.probes.measure import WITHOUT_ANSWER
 from rightreasons.probes.paralysis import ChoiceParalysis, choice_paralysis
-from rightreasons.widget.pages import figure, tiles, verdict
+from rightreasons.widget.pages import tiles, verdict
 
 TITLES = {
-    ORIGINAL: "As it is",
+    ORIGINAL: "Unchanged",
     "no_question": "No question",
     "wrong_question": "Wrong question",
     "no_right_answer": "No correct answer",
@@ -108,14 +109,14 @@ def write_page(forms: Forms, scores: Scores, is_joint: bool | None) -> Page:
     probed = measure_forms(forms, scores)
     n_choices = len(forms.original["choices"])
     # The largest variance: all confidence in one choice.
-    largest_bias = figure((n_choices - 1) / n_choices**2)
+    largest_bias = decimal((n_choices - 1) / n_choices**2)
     # The scale of a variance is not obvious: the note names both ends.
     note = (
-        "Prior bias is the population variance of the confidences: 0 is no preference, the largest "
-        f"value for {n_choices} choices is {largest_bias}."
+        "Prior bias is the population variance of the confidences: 0 means no preference, and the "
+        f"largest value for {n_choices} choices is {largest_bias}."
     )
     if is_joint is False:
-        note = f"This scorer looks at one choice at a time, so it shows dilution alone. {note}"
+        note = f"This scorer looks at one choice at a time, so it can only show dilution. {note}"
     head = (
         f"{verdict(*describe_faults(forms, probed.confidences))}{_write_figures(forms, probed)}"
         f"<p class='rr-small'>{note}</p>"
@@ -145,7 +146,7 @@ def describe_faults(
     if prior_confidences[preferred] >= MIN_PREFERENCE / len(prior_confidences):
         choice = "the correct answer" if preferred == label else f"choice {preferred + 1}"
         faults.append(
-            f"without any question it still prefers {choice} ({prior_confidences[preferred]:.0%})"
+            f"without any question it still prefers {choice} ({percent(prior_confidences[preferred])})"
         )
     extended_label = forms.items[EXTRA]["label"]
     # What was incorrect from the start cannot be given up.
@@ -154,8 +155,8 @@ def describe_faults(
         faults.append(f"with its question it prefers choice {choice}, which is incorrect")
     elif extended.argmax() != extended_label:
         faults.append(
-            f"with {added} it gives up the correct one ({original[label]:.0%} to "
-            f"{extended[extended_label]:.0%})"
+            f"with {added} it gives up the correct one ({percent(original[label])} to "
+            f"{percent(extended[extended_label])})"
         )
     if faults:
         return f"On this item, {'; '.join(faults)}.", "warn"
@@ -171,7 +172,7 @@ def _write_figures(forms: Forms, probed: ProbedItem) -> str:
     entries = []
     for name in WITHOUT_ANSWER:
         title = f"Prior bias: {TITLES[name].lower()}"
-        value = f"{probed.biases[name].prior_bias:.4f}"
+        value = decimal(probed.biases[name].prior_bias)
         picked = int(probed.confidences[name].argmax())
         entries.append((title, value, _describe_pick(name, picked == forms.original["label"])))
     drop = probed.drop
@@ -180,14 +181,14 @@ def _write_figures(forms: Forms, probed: ProbedItem) -> str:
     restricted = round(drop.restricted_drop.mean, 9) + 0.0
     entries.append(
         (
-            f"Drop with {n_added} more",
-            f"{drop.choice_paralysis:.4f}",
+            f"Drop with {pluralize(n_added, 'more choice')}",
+            percent(drop.choice_paralysis),
             "of the confidence in the correct choice",
         )
     )
-    entries.append(("Beyond dilution", f"{restricted:.4f}", "the drop among its own choices"))
+    entries.append(("Beyond dilution", percent(restricted), "drop among its own choices"))
     entries.append(
-        ("If the new were as good", f"{drop.null_drop:.4f}", "the drop by dilution alone")
+        ("Expected dilution", percent(drop.null_drop), "if the new choices were as good")
     )
     return tiles(entries)
 
@@ -196,9 +197,11 @@ def _describe_pick(name: str, is_position_of_correct: bool) -> str:
     """Return which choice of a form without a correct one is picked."""
     if name == "no_right_answer":
         # A borrowed choice stands in the place of the correct one.
-        return "picks the borrowed choice" if is_position_of_correct else "picks an own choice"
+        if is_position_of_correct:
+            return "picks the borrowed choice"
+        return "picks one of its own choices"
     if is_position_of_correct:
-        return "picks the choice that was correct"
+        return "picks the originally correct choice"
     return "picks another choice"
 
 
@@ -225,10 +228,10 @@ def _write_form(name: str, item: Item, confidences: NDArray[np.float64], origina
         choices.append(
             f'<div class="{css_class}"><span class="cp-text">{text} {mark}</span>'
             f'<span class="cp-bar"><i style="width:{100 * confidence:.1f}%"></i></span>'
-            f'<span class="cp-number">{confidence:.3f}</span></div>'
+            f'<span class="cp-number">{percent(confidence)}</span></div>'
         )
     # A form without a question has an empty prompt.
-    prompt = html.escape(item["prompt"]) or "<em>nothing</em>"
+    prompt = html.escape(item["prompt"]) or "<em>no question</em>"
     return (
         f'<section class="cp-form" data-form="{name}"><h3>{TITLES[name]}</h3>'
         f'<p class="cp-prompt">{prompt}</p>{"".join(choices)}</section>'

@@ -212,10 +212,10 @@ def find_model() -> str | None:
 @functools.lru_cache(maxsize=1)
 def load_model(path: str) -> Any:
     """Load a multiple-choice model or a language model; a worker keeps the last one."""
-    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
+    from rightreasons.models.choices import LANGUAGE_MODELS, find_model_kind, load_language_model
     from rightreasons.models.loading import load_multiple_choice
 
-    if kind_of_model(path) in LANGUAGE_MODELS:
+    if find_model_kind(path) in LANGUAGE_MODELS:
         return load_language_model(path)
     return load_multiple_choice(path)
 

@@ -19,8 +19,8 @@ from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.measure import DEFAULT_GROUPS_COLUMN
 from rightreasons.cues.question import draw_productivity
 from rightreasons.cues.statistics import Cue
-from rightreasons.page.formats import percent
-from rightreasons.widget.pages import figure, table, tiles, verdict
+from rightreasons.page.formats import number, percent
+from rightreasons.widget.pages import table, tiles, verdict
 
 LEVEL = 0.95
 """Confidence level of the intervals."""
@@ -114,10 +114,10 @@ def write_figures(analysis: Analysis) -> str:
     if clearest is not None:
         name = f"“{clearest.cue}”"
         productivity = f"correct in {clearest.n_correct} of {clearest.applicability} items"
-    interval = f"{LEVEL:.0%} interval {classifier.low:.3f} to {classifier.high:.3f}"
+    interval = f"{LEVEL:.0%} interval {number(classifier.low)} to {number(classifier.high)}"
     entries = [
-        ("Cue-only classifier", figure(classifier.accuracy), interval),
-        ("Chance", figure(classifier.chance), pluralize(len(analysis.items), "item")),
+        ("Cue-only classifier", number(classifier.accuracy), interval),
+        ("Chance", number(classifier.chance), pluralize(len(analysis.items), "item")),
         ("Significant cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
         ("Strongest cue", name, productivity),
     ]
@@ -131,13 +131,13 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
     """Return the conclusion about a set in one sentence, and its tone."""
     accuracy = percent(analysis.classifier.accuracy)
     chance = percent(analysis.classifier.chance)
-    rates = f"{accuracy} correct without the prompt, where chance is {chance}"
+    rates = f"{accuracy} are solved by cues in the choices alone, and {chance} by chance"
     conclusion = analysis.figures.conclusion
     # Worse than chance is no finding about the data, but about its groups.
     if conclusion == "misleads":
         sentence = (
-            f"Cues alone do worse than chance ({rates}), as happens if related items are in different "
-            f"folds: a column {DEFAULT_GROUPS_COLUMN} names their groups."
+            f"Cues alone do worse than chance ({rates}), which happens if related items are in "
+            f"different folds. Name their groups in a column {DEFAULT_GROUPS_COLUMN}."
         )
         return sentence, "neutral"
     if conclusion == "cannot tell":
@@ -154,7 +154,7 @@ def describe_conclusion(analysis: Analysis) -> tuple[str, str]:
     example = ""
     if clearest is not None:
         counts = f"{clearest.n_correct} of {clearest.applicability}"
-        example = f"; “{clearest.cue}” is correct in {counts}"
+        example = f"; the choice with “{clearest.cue}” is correct in {counts}"
     return f"These items give answers away: {rates}{example}.", "bad"
 
 
@@ -164,13 +164,13 @@ def draw_cues(analysis: Analysis) -> str:
     cues = analysis.cues.cues[:MAX_DRAWN]
     if not cues:
         return (
-            '<p class="rr-waiting">No cue is that often applicable: lower “Minimum applicability”.'
+            '<p class="rr-waiting">No cue applies to so many items: lower “Minimum applicability”.'
             "</p>"
         )
     drawing = draw_productivity("cues", cues, analysis.classifier.chance, ALPHA)
     caption = (
-        "How often the choice that alone has the cue is correct, with its interval; the dashed line is "
-        "chance."
+        "Share of the applicable items in which the choice with the cue is correct, with its interval. "
+        "The dashed line is chance."
     )
     return f'<figure class="rr-figure">{drawing.svg}<figcaption>{caption}</figcaption></figure>'
 
@@ -179,7 +179,7 @@ def write_cue_table(analysis: Analysis) -> str:
     """Write the table of cues."""
     rows = []
     for cue in analysis.cues.cues[:MAX_LISTED]:
-        rows.append({**cue.to_dict(), "interval": f"{cue.low:.2f} – {cue.high:.2f}"})
+        rows.append({**cue.to_dict(), "interval": f"{number(cue.low)} to {number(cue.high)}"})
     columns = {
         "cue": "cue",
         "applicability": "applicability",
@@ -192,7 +192,13 @@ def write_cue_table(analysis: Analysis) -> str:
     caption = f"Cues applicable to at least {analysis.cues.min_applicability} items"
     if analysis.cues.n_cues > MAX_LISTED:
         caption += f", the {MAX_LISTED} most common"
-    return table(rows, columns, caption=caption)
+    units = {
+        "productivity": "fraction",
+        "coverage": "fraction",
+        "p_value": "p_value",
+        "p_holm": "p_value",
+    }
+    return table(rows, columns, caption=caption, units=units)
 
 
 # ----------------------------------------------------------------------------------- items
@@ -203,13 +209,11 @@ def write_cue_items(analysis: Analysis, cue: str | None) -> str:
     # A cue of an earlier set may not occur in this one.
     positions = {} if cue is None else find_cue_items(analysis, cue)
     if cue is None or not positions:
-        return '<p class="rr-waiting">Choose a cue to see the items that it points at.</p>'
+        return '<p class="rr-waiting">Choose a cue to see the items to which it applies.</p>'
     items = analysis.items
     n_correct = sum(items.labels[row] == position for row, position in positions.items())
     n_items = pluralize(len(positions), "item")
-    head = (
-        f"“{cue}” points to one choice in {n_items}, and to the correct one in {n_correct} of them"
-    )
+    head = f"In {n_items}, exactly one choice has “{cue}”; this choice is correct in {n_correct} of them"
     if len(positions) > MAX_SHOWN_ITEMS:
         head += f"; the first {MAX_SHOWN_ITEMS} are shown"
     articles = []
@@ -224,12 +228,12 @@ def _write_item(
 ) -> str:
     """Write an item; the choice at a position has the cue marked."""
     choices = []
-    for number, choice in enumerate(items.choices[row]):
+    for choice_position, choice in enumerate(items.choices[row]):
         text = html.escape(choice)
-        if cue is not None and number == position:
+        if cue is not None and choice_position == position:
             text = _mark_cue(choice, cue)
         # The correct choice is marked by a word as well as by its color.
-        if number == items.labels[row]:
+        if choice_position == items.labels[row]:
             choices.append(
                 f'<li class="cx-right">{text} <span class="rr-small">correct</span></li>'
             )
@@ -299,17 +303,18 @@ def write_mirrors(analysis: Analysis) -> str:
     entries = [
         (
             "Trained on originals, tested on mirrors",
-            figure(float(np.mean(is_correct))),
-            "what worked there misleads here",
+            number(float(np.mean(is_correct))),
+            "cues of the originals mislead here",
         ),
         (
             "Both together",
-            figure(analysis.classifier.accuracy),
+            number(analysis.classifier.accuracy),
             "cross-validated, pairs kept together",
         ),
     ]
     columns = {"cue": "cue", "original": "in originals", "mirrored": "in mirrors", "all": "in both"}
-    cue_rows = table(rows, columns, caption="Productivity")
+    units = dict.fromkeys(("original", "mirrored", "all"), "fraction")
+    cue_rows = table(rows, columns, caption="Productivity", units=units)
     return f"{tiles(entries)}{cue_rows}{_write_pairs(items)}"
 
 

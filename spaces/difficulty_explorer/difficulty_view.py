@@ -19,6 +19,7 @@ from rightreasons.datasets.perturbing.edits import list_lookups
 from rightreasons.difficulty.measure import measure_difficulty
 from rightreasons.difficulty.substitutions import SubstitutionOptions, substitution_tests
 from rightreasons.models.loading import Classifier
+from rightreasons.page.formats import percent
 from rightreasons.widget.pages import table, tiles, verdict
 
 MAX_TEXTS = 200
@@ -206,7 +207,7 @@ def ranking_verdict(ranked: Sequence[Ranked]) -> str:
     if 1.5 <= ratio < 1e6:
         comparison = f", with a λ {ratio:,.1f} times the median"
     return verdict(
-        f"Most fragile: “{words}” ({hardest.label}, {hardest.confidence:.0%} confident){comparison}."
+        f"Most fragile: “{words}” ({hardest.label}, {percent(hardest.confidence)} confident){comparison}."
     )
 
 
@@ -226,7 +227,7 @@ def describe_prediction(item: Ranked) -> str:
     if item.eigenvalue is None:
         return html.escape(item.reason)
     label = html.escape(item.label)
-    return f"λ = {item.eigenvalue:.4g} · {label}, confidence {item.confidence:.3f}"
+    return f"λ = {item.eigenvalue:.3g} · {label}, confidence {percent(item.confidence)}"
 
 
 def pairs_page(pairs: Sequence[Pair], source: str) -> str:
@@ -273,13 +274,13 @@ def edited_page(original: Ranked, edited: Ranked) -> str:
     entries = [
         (
             "λ, largest Fisher eigenvalue",
-            f"{edited.eigenvalue:.4g}",
-            f"was {original.eigenvalue:.4g}{ratio}",
+            f"{edited.eigenvalue:.3g}",
+            f"was {original.eigenvalue:.3g}{ratio}",
         ),
         (
             "Confidence",
-            f"{edited.confidence:.3f}",
-            f"was {original.confidence:.3f} in {original.label}",
+            percent(edited.confidence),
+            f"was {percent(original.confidence)} for {original.label}",
         ),
         ("Predicted label", edited.label, movement),
     ]

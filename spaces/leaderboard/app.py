@@ -27,7 +27,7 @@ STYLE = Path(__file__).with_name("style.css")
 DEFAULT_SORT = next(iter(SORTS))
 
 INTRO = """
-# Leaderboard
+# Models compared
 
 Audits side by side: a row per audit, a column per question, each with its verdict and its first
 figure with an interval. Figures on different data or items are not comparable: compare rows with the
@@ -37,7 +37,7 @@ same data. Add your own `audit.json`, written by `rightreasons audit` or by the 
 
 def build() -> gr.Blocks:
     """Build the page."""
-    with public_page("Leaderboard", STYLE) as page:
+    with public_page("Models compared", STYLE) as page:
         gr.Markdown(INTRO + PRIVACY)
         # The visitor's own audits; None for the bundled ones.
         audits = gr.State()

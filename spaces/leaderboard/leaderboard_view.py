@@ -21,7 +21,7 @@ AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200
 """Largest number of audits in the table."""
 
-SORTS: dict[str, str | None] = {"most asked, fewest problems": None}
+SORTS: dict[str, str | None] = {"most questions, fewest problems": None}
 SORTS |= {question: question for question in QUESTIONS}
 """Order as a visitor chooses it -> argument `by` of `leaderboard`."""
 

@@ -59,7 +59,7 @@ ABOUT = {
         OVERFITTED,
         "test",
         "Three classes, trained for long",
-        "Negative, neutral, positive; a quarter of the labels are wrong, and the model learned them by heart.",
+        "Negative, neutral, positive; a quarter of the labels are wrong, and the model memorized them.",
     ),
 }
 EPOCHS = {LEANING.name: 3, OVERFITTED.name: 8}

@@ -28,9 +28,9 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_scores
 from rightreasons.io.predictions import Predictions
-from rightreasons.page.formats import p_equals, percent
+from rightreasons.page.formats import number, p_equals, percent
 from rightreasons.page.plots import reliability_diagram
-from rightreasons.widget.pages import between, figure, table, tiles, verdict
+from rightreasons.widget.pages import between, table, tiles, verdict
 
 LEVEL = 0.95
 """Confidence level of the intervals."""
@@ -240,8 +240,8 @@ def _write_figures(calibration: Calibration, settings: Settings) -> str:
     if settings.kind != "classwise":
         null = calibration.null
         sentences.append(
-            f"A calibrated model with these confidences would show an ECE of {null.expected:.4f} on "
-            f"average and stay below {null.upper:.4f} in {LEVEL:.0%} of samples "
+            f"A calibrated model with these confidences would show an ECE of {percent(null.expected)} "
+            f"on average, and stay below {percent(null.upper)} in {LEVEL:.0%} of samples "
             f"({_describe_p_value(null)})."
         )
     warning = ""
@@ -271,14 +271,22 @@ def _list_figures(calibration: Calibration, settings: Settings) -> list[tuple[st
         brier_note = "in [0, 1]"
     items = pluralize(result.n_items, "item")
     return [
-        (name, figure(result.ece), between(result.interval)),
-        ("Accuracy", figure(result.accuracy), between(_estimate_accuracy(result))),
-        ("Mean confidence", figure(result.mean_confidence), f"over {items}"),
-        ("Log loss", figure(calibration.log_loss), log_loss_note),
-        ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
-        ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
-        ("Largest gap", figure(result.mce), "of any bin"),
-        ("Brier score", figure(calibration.brier), brier_note),
+        (name, number(result.ece), between(result.interval)),
+        ("Accuracy", number(result.accuracy), between(_estimate_accuracy(result))),
+        ("Mean confidence", number(result.mean_confidence), f"over {items}"),
+        ("Log loss", number(calibration.log_loss, "nats"), log_loss_note),
+        (
+            "Overconfidence",
+            number(result.overconfidence),
+            "part of the ECE with confidence > accuracy",
+        ),
+        (
+            "Underconfidence",
+            number(result.underconfidence),
+            "part of the ECE with accuracy > confidence",
+        ),
+        ("Largest gap", number(result.mce), "of any bin"),
+        ("Brier score", number(calibration.brier, "ratio"), brier_note),
     ]
 
 
@@ -329,11 +337,11 @@ def _write_bins(result: CalibrationResult, run: Predictions, settings: Settings)
         interval = wilson(round(row.accuracy * row.count), row.count)
         rows.append(
             {
-                "bin": f"({row.lower:.3g}, {row.upper:.3g}]",
+                "bin": f"{number(row.lower)} to {number(row.upper)}",
                 "count": row.count,
                 "confidence": row.confidence,
                 "accuracy": row.accuracy,
-                "interval": f"{interval.low:.3f} – {interval.high:.3f}",
+                "interval": f"{number(interval.low)} to {number(interval.high)}",
                 "gap": row.confidence - row.accuracy,
             }
         )
@@ -349,8 +357,9 @@ def _write_bins(result: CalibrationResult, run: Predictions, settings: Settings)
     caption = "Bins"
     n_empty = len(result.bins) - len(rows)
     if n_empty:
-        caption = f"Bins ({n_empty} empty ones are left out)"
-    return table(rows, columns, caption=caption)
+        caption = f"Bins ({n_empty} empty ones are not listed)"
+    units = dict.fromkeys(("confidence", "accuracy", "gap"), "fraction")
+    return table(rows, columns, caption=caption, units=units)
 
 
 def _name_columns(run: Predictions, settings: Settings) -> tuple[str, str]:

@@ -20,7 +20,8 @@ from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.calibration.recalibrators import apply_temperature, fit_temperature
 from rightreasons.core.arrays import is_ragged
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
-from rightreasons.widget.pages import FILTER, check_upload, figure, typed_text
+from rightreasons.page.formats import number
+from rightreasons.widget.pages import FILTER, check_upload, typed_text
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 
@@ -141,8 +142,9 @@ def fit_on_half(run: Predictions, settings: Settings) -> tuple[float, str]:
     scaled_summary = calibration_summary(scaled, references, n_bins=settings.n_bins)
     sentence = (
         f"Fitted on a random half ({fitted.n_items:,} items): temperature "
-        f"{fitted.temperature:.3g}. On the other half, top-label ECE {figure(original_summary['ece'])} → "
-        f"{figure(scaled_summary['ece'])}, log loss {figure(original_summary['nll'])} → {figure(scaled_summary['nll'])}."
+        f"{fitted.temperature:.3g}. On the other half, top-label ECE {number(original_summary['ece'])} → "
+        f"{number(scaled_summary['ece'])}, log loss {number(original_summary['nll'], 'nats')} → "
+        f"{number(scaled_summary['nll'], 'nats')}."
     )
     return fitted.temperature, sentence
 

@@ -36,9 +36,10 @@ LEGEND = """
 <p class="sc-legend">
 <span class="sc-token" style="--w:1">much</span> <span class="sc-token" style="--w:.3">little</span> attribution ·
 <span class="sc-token sc-top">top word</span> of the prediction ·
-<span class="sc-token sc-top sc-cue">shortcut</span> found ·
-<span class="sc-token sc-planted">planted</span> in truth
+<span class="sc-token sc-top sc-cue">shortcut</span> that the detector found ·
+<span class="sc-token sc-planted">planted</span> cue
 </p>
+<p class="rr-small">The detector misses a planted cue that is not among the top words. The swap shows whether the cue decides.</p>
 """
 
 PAPERS = {
@@ -68,7 +69,7 @@ def build() -> gr.Blocks:
                         texts = gr.HTML(start[3], elem_id="sentences")
                     with gr.Tab("Confidence"):
                         bins = gr.HTML(start[5], elem_id="confidence")
-                    with gr.Tab("As the cue grows"):
+                    with gr.Tab("By strength of the cue"):
                         curves = gr.HTML(start[4], elem_id="growth")
             with gr.Column(scale=2, min_width=320):
                 strength, split, top_n, head = make_controls()
@@ -107,8 +108,8 @@ def make_controls() -> tuple[gr.Radio, gr.Radio, gr.Slider, gr.Slider]:
             elem_id="strength",
         )
         split = gr.Radio(list(SPLITS), value=FIRST_SPLIT, label="Test texts", elem_id="split")
-    gr.Markdown("### The candidates, and the model")
-    with gr.Accordion("The detector of candidates", open=False, elem_id="definition"):
+    gr.Markdown("### Detector and model")
+    with gr.Accordion("Settings of the detector", open=False, elem_id="definition"):
         top_n = gr.Slider(
             1, 8, value=TOP_N, step=1, label="Top words of a prediction", elem_id="top-n"
         )

@@ -14,14 +14,15 @@ from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.decisions import MARGINS, decide
 from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.planted import LABELS
-from rightreasons.page.formats import percent
+from rightreasons.page.formats import number, p_equals, percent
 from rightreasons.page.plots import Curve, curves
 from rightreasons.shortcuts.detector import Shortcuts, find_shortcuts
 from rightreasons.shortcuts.plots import draw_confidence_bins
 from rightreasons.shortcuts.reliance import ShortcutReliance, summarize_shortcuts
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
-from rightreasons.widget.pages import between, figure, table, tiles, verdict
+from rightreasons.widget.pages import between, table, tiles, verdict
 
 NAMES = LABELS[2]
 SPLITS = {"cue as in training": "test", "cue absent": "test_absent", "cue flipped": "test_flipped"}
@@ -126,9 +127,9 @@ def headline(strength: float) -> str:
     share = percent(result.deciding_share)
     sentence = f"{words}: {share} of all predictions change when it is swapped for that of the other label."
     entries = [
-        ("Decided by the cue", figure(result.deciding_share), between(result.interval)),
-        ("Follow rate", figure(result.follow_rate), between(result.follow_interval)),
-        ("Texts with a cue", figure(result.coverage), ""),
+        ("Decided by the cue", number(result.deciding_share), between(result.interval)),
+        ("Follow rate", number(result.follow_rate), between(result.follow_interval)),
+        ("Texts with a cue", number(result.coverage), ""),
     ]
     return (
         f"{verdict(sentence, tone)}{draw_paradox(strength)}{tiles(entries)}"
@@ -154,9 +155,9 @@ def draw_paradox(strength: float) -> str:
     return (
         f'<figure class="rr-figure sc-paradox" id="paradox">{bars}<figcaption>The reliability '
         "paradox (Bihani &amp; Rayz 2025): on texts like those in training, the model is correct on "
-        f"{percent(trained.accuracy.value)} with a calibration error of {trained.ece.value:.3f}. "
-        f"With the cue flipped it is correct on {percent(flipped.accuracy.value)}, and still "
-        f"{percent(flipped.confidence)} confident. The first two figures do not show the other two."
+        f"{percent(trained.accuracy.value)} with a calibration error of {percent(trained.ece.value)}. "
+        f"With the cue flipped, it is correct on {percent(flipped.accuracy.value)}, and still "
+        f"{percent(flipped.confidence)} confident. Accuracy and calibration do not reveal this."
         "</figcaption></figure>"
     )
 
@@ -179,20 +180,20 @@ def figures(strength: float, split: str, top_n: int, head_percent: float) -> str
     summary = detect(strength, split, top_n, head_percent).summary
     # Words of similar frequency are the harder comparison.
     null = summary.null["frequency"]
-    excess_note = f"{between(null.interval)}, p = {null.p_value:.3f}"
+    excess_note = f"{between(null.interval)}, p {p_equals(null.p_value)}"
     return tiles(
         [
-            ("Shortcut rate", figure(summary.shortcut_reliance), between(summary.interval)),
-            ("Excess over blind picks", figure(null.excess), excess_note),
-            ("Accuracy", figure(quality.accuracy.value), describe_estimate(quality.accuracy)),
-            ("ECE (top-label)", figure(quality.ece.value), describe_estimate(quality.ece)),
+            ("Shortcut rate", number(summary.shortcut_reliance), between(summary.interval)),
+            ("Excess over random words", number(null.excess), excess_note),
+            ("Accuracy", number(quality.accuracy.value), describe_estimate(quality.accuracy)),
+            ("ECE (top-label)", number(quality.ece.value), describe_estimate(quality.ece)),
         ]
     )
 
 
 def describe_estimate(estimate: Estimate) -> str:
     """Return the interval of an estimate as the small line of a tile."""
-    return f"95% interval {figure(estimate.low)} to {figure(estimate.high)}"
+    return f"95% interval {number(estimate.low)} to {number(estimate.high)}"
 
 
 def confidence_bins(strength: float, split: str, top_n: int, head_percent: float) -> str:
@@ -211,29 +212,33 @@ def confidence_bins(strength: float, split: str, top_n: int, head_percent: float
         f'<figure class="rr-figure">{drawing.svg}<figcaption>Above: accuracy by confidence, with '
         "95% Wilson intervals. Below: predictions that are lexicon-cued, grammar-cued, or not cued; "
         "the dashed line is the rate of random words of similar frequency (Bihani &amp; Rayz 2025, "
-        f"figure 3).</figcaption></figure><p>The calibration error is {ece:.3f}, and the planted "
-        f"cue decides {share:.0%} of the predictions: calibration does not show what a prediction "
+        f"figure 3).</figcaption></figure><p>The calibration error is {percent(ece)}, and the planted "
+        f"cue decides {percent(share)} of the predictions: calibration does not show what a prediction "
         "relies on.</p>"
     )
 
 
 def null_models(strength: float, split: str, top_n: int, head_percent: float) -> str:
-    """Write the shortcut rate of the model next to those of blind picks."""
+    """Write the shortcut rate of the model next to those of random words."""
     summary = detect(strength, split, top_n, head_percent).summary
     # The model's own row has no excess over itself.
-    rows = [{"picks": "the model's", "rate": summary.shortcut_reliance}]
-    for name, words in (("random", "any words"), ("frequency", "words of similar frequency")):
+    rows = [{"picks": "the model's top words", "rate": summary.shortcut_reliance}]
+    for name, words in (
+        ("random", "random words"),
+        ("frequency", "random words of similar frequency"),
+    ):
         null = summary.null[name]
         rows.append(
             {
-                "picks": f"blind: {words}",
+                "picks": words,
                 "rate": null.rate,
                 "excess": null.excess,
                 "p": null.p_value,
             }
         )
-    columns = {"picks": f"top {top_n} words", "rate": "cued", "excess": "excess", "p": "p"}
-    return table(rows, columns, caption="The null model")
+    columns = {"picks": pluralize(top_n, "word"), "rate": "cued", "excess": "excess", "p": "p"}
+    units = {"rate": "fraction", "excess": "fraction", "p": "p_value"}
+    return table(rows, columns, caption="Comparison with random words", units=units)
 
 
 # -------------------------------------------------------------------------------------- sentences
@@ -338,13 +343,13 @@ def growth(top_n: int, head_percent: float) -> str:
         "predictions that change when the cue is swapped for that of the other label, and how often "
         "they change to that label.</figcaption></figure>"
         f'<figure class="rr-figure">{draw_detector_curves(top_n, head_percent)}'
-        "<figcaption>The detector: predictions that rest on a cue, next to blind picks."
+        "<figcaption>The detector: shortcut-cued predictions, and the rate of random words."
         "</figcaption></figure></div>"
     )
 
 
 def draw_detector_curves(top_n: int, head_percent: float) -> str:
-    """Draw the shortcut rate of the model and that of blind picks."""
+    """Draw the shortcut rate of the model and that of random words."""
     rates = []
     null_rates = []
     # On texts as in training: the detector sees no others in practice.
@@ -354,7 +359,7 @@ def draw_detector_curves(top_n: int, head_percent: float) -> str:
         null_rates.append(Estimate(summary.null["frequency"].rate))
     lines = [
         Curve("shortcut rate", rates),
-        Curve("of blind picks", null_rates, dashed=True),
+        Curve("of random words", null_rates, dashed=True),
     ]
     return draw_curves("detector", lines)
 

@@ -1,4 +1,4 @@
-"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; see docs/evidence/tests.md."""
+"""`python -m fuzzing`: fuzz every target for a time, or replay inputs that failed; see CONTRIBUTING.md."""
 
 import argparse
 import contextlib

@@ -2,14 +2,17 @@
 
 import importlib.util
 import json
+import pickle
 import shutil
 
 import pytest
 
 import rightreasons
+from rightreasons.core.errors import OptionError
 from rightreasons.evaluate_module import module_path, parse_argument_help
 from rightreasons.widget.demos import parse_values
-from rightreasons.widget.pages import figure, problem, public_page, table
+from rightreasons.widget.pages import FILTER, by_name, figure, problem, public_page, table
+from rightreasons.widget.working import _make_picklable
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,21 @@ def test_every_option_of_every_module_is_explained():
 def test_what_users_write_is_escaped():
     assert "<script>" not in problem("<script>")
     assert "<script>" not in table([{"<script>": "<script>"}], caption="<script>")
+
+
+def test_an_option_is_named_by_its_field_after_a_worker_and_a_renamed_file():
+    error = OptionError("Choose one in /tmp/x.csv with `log_filter`.", option="log_filter")
+
+    # A worker sends the error by pickle.
+    sent = pickle.loads(pickle.dumps(_make_picklable(error, gigabytes=1.0)))
+    with pytest.raises(OptionError) as caught, by_name("/tmp/x.csv"):
+        raise sent
+
+    assert f"Choose one in x.csv with the field “{FILTER}”." in problem(caught.value)
+
+
+def test_words_of_an_error_without_an_option_are_kept():
+    assert "with `log_filter`" in problem("Choose one with `log_filter`.")
 
 
 def test_table_says_what_it_leaves_out():

@@ -11,7 +11,7 @@ SHOWN = {
     "Cues": ("#diagram svg", "Cue explorer"),
     "Difficulty": ("#ranking li", "Difficulty explorer"),
     "Behavior": ("#heat-map .br-cell", "Behavior report"),
-    "Models compared": ("#table tbody tr", "Leaderboard"),
+    "Models compared": ("#table tbody tr", "Models compared"),
     "Audit": ("#try-models table", "Audit"),
 }
 """The name of each page in the bar -> what is there when it has opened, and the title of the browser's tab."""

@@ -181,7 +181,7 @@ def test_answers_alone_are_enough_where_no_confidence_is_asked(visit, own):
     expect(page.locator("#figures")).to_contain_text("4 examples")
     upload(page, own["labels"], where="#prediction-files")
     expect(page.locator("#heat-map button.br-cell")).to_have_count(2)
-    expect(page.locator("#figures")).to_contain_text("100%")
+    expect(page.locator("#figures")).to_contain_text("100.0%")
 
 
 def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):

@@ -24,14 +24,14 @@ def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
     unfold(page, "How it is probed and scored")
     pick(page, "mean")
     apply(page)
-    expect(page.locator("[data-form=no_question] .cp-prompt")).to_have_text("nothing")
+    expect(page.locator("[data-form=no_question] .cp-prompt")).to_have_text("no question")
     expect(page.locator("[data-form=extra_choices] .cp-choice")).to_have_count(6)
     expect(page.locator("[data-form=extra_choices] .cp-borrowed")).to_have_count(3)
     expect(page.locator("[data-form=no_right_answer] .cp-borrowed")).to_have_count(1)
-    expect(tile(page, "Beyond dilution")).to_have_text("0.0000")
+    expect(tile(page, "Beyond dilution")).to_have_text("0.0%")
     pick(page, "letters")
     apply(page)
-    expect(tile(page, "Beyond dilution")).not_to_have_text("0.0000")
+    expect(tile(page, "Beyond dilution")).not_to_have_text("0.0%")
 
 
 def test_pasted_scores_of_an_item_of_ones_own(visit):
@@ -57,11 +57,11 @@ def test_pasted_scores_of_an_item_of_ones_own(visit):
     ]
     page.locator("#pasted textarea").fill("\n".join([*lines, "extra_choices: 0 0 0"]))
     apply(page)
-    expect(tile(page, "Prior bias: no question")).to_have_text("0.0625")
+    expect(tile(page, "Prior bias: no question")).to_have_text("0.063")
     # 1/2 becomes 1/3, all of it dilution.
-    expect(tile(page, "Drop with 1 more")).to_have_text("0.1667")
-    expect(tile(page, "Beyond dilution")).to_have_text("0.0000")
-    expect(tile(page, "If the new were as good")).to_have_text("0.1667")
+    expect(tile(page, "Drop with 1 more choice")).to_have_text("16.7%")
+    expect(tile(page, "Beyond dilution")).to_have_text("0.0%")
+    expect(tile(page, "Expected dilution")).to_have_text("16.7%")
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
     expect(page.locator("#figures")).to_contain_text("correct in 20 of 24 items")
     expect(page.get_by_text("These items give answers away")).to_be_visible()
     row = page.locator("#cue-table tr", has_text="was").first
-    expect(row).to_contain_text("0.8333")  # 20 of 24
+    expect(row).to_contain_text("83.3%")  # 20 of 24
     page.get_by_role("tab", name="Items", exact=True).click()
     expect(page.locator("#items")).to_contain_text(
-        "“was” points to one choice in 24 items, and to the correct one in 20"
+        "In 24 items, exactly one choice has “was”; this choice is correct in 20 of them"
     )
     expect(page.locator("#items mark").first).to_have_text("was")
     page.locator("#cue input").click()
@@ -38,11 +38,11 @@ def test_mirrors_balance_every_cue(visit):
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Originals and their mirrors").click()
     expect(page.locator("#source")).to_contain_text("72 items")
-    expect(tile(page, "Cue-only classifier")).to_have_text("0.5000")
+    expect(tile(page, "Cue-only classifier")).to_have_text("50.0%")
     expect(tile(page, "Strongest cue")).to_have_text("none")
     expect(page.get_by_text("72 items do not rule out an effect of 10 points")).to_be_visible()
     row = page.locator("#mirrors tr", has_text="was").first
-    for value in ("0.8333", "0.1667", "0.5000"):
+    for value in ("83.3%", "16.7%", "50.0%"):
         expect(row).to_contain_text(value)
     pair = page.locator(".cx-pair").first
     expect(pair).to_contain_text("The glass fell off the shelf.")
@@ -81,12 +81,12 @@ def test_an_own_set_of_three_choices(visit, tmp_path):
     path.write_text("\n".join(map(json.dumps, items)))
     upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("mine.jsonl 30 items.")
-    expect(tile(page, "Chance")).to_have_text("0.3333")
+    expect(tile(page, "Chance")).to_have_text("33.3%")
     found = cue_statistics(
         [item["choices"] for item in items], [item["label"] for item in items]
     ).find("never")
     assert found.productivity == 0.5
-    expect(page.locator("#cue-table tr", has_text="never")).to_contain_text("0.5000")
+    expect(page.locator("#cue-table tr", has_text="never")).to_contain_text("50.0%")
 
 
 def test_pasted_items(visit):
@@ -95,7 +95,7 @@ def test_pasted_items(visit):
     turn_to(page, "Paste")
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("Pasted items. 4 items.")
-    expect(page.locator("#diagram")).to_contain_text("No cue is that often applicable")
+    expect(page.locator("#diagram")).to_contain_text("No cue applies to so many items")
     page.locator("#minimum input[type=number]").fill("1")
     page.keyboard.press("Tab")
     expect(page.locator("#cue-table tr", has_text="was").first).to_be_visible()
@@ -108,7 +108,7 @@ BAD_FILES = (
         "Expected prompts and choices in a.csv in a known format, but its columns are text, label",
     ),
     ("b.csv", "prompt,choices\n", "b.csv"),
-    ("c.jsonl", "{", "Expected JSON in c.jsonl, but line 1"),
+    ("c.jsonl", "{", "Expected JSON in c.jsonl, but parsing failed at line 1"),
     (
         "d.jsonl",
         '{"prompt": "p", "choices": ["one"], "label": 0}',

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.browser
 open_page = opener("spaces/reliability_explorer", "#diagram svg")
 
 
-def ece(page) -> str:
-    """The headline figure."""
-    return page.locator("#figures dd").first.inner_text()
+def read_ece(page) -> float:
+    """Return the headline figure, a percentage with one decimal, as a fraction."""
+    return float(page.locator("#figures dd").first.inner_text().removesuffix("%")) / 100
 
 
 def write_csv(path, probabilities, labels):
@@ -53,13 +53,13 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Planted cue as in training").click()
     expect(page.locator(".rr-verdict")).to_contain_text("Nothing here shows miscalibration")
-    before = ece(page)
+    before = read_ece(page)
     page.locator("#bundled input").click()
     page.get_by_role("option", name="Planted cue flipped").click()
     expect(page.locator("#source")).to_contain_text("10% of them")
-    expect(page.locator("#figures dd").first).not_to_have_text(before)
+    expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.1%}")
     # The model leans on the cue: where that points the other way, its confidence no longer fits.
-    assert float(ece(page)) > float(before) + 0.1
+    assert read_ece(page) > before + 0.1
 
 
 def test_every_control_moves_figure_diagram_table_and_definition_together(
@@ -75,7 +75,7 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(
 
     def shows(**options):
         expect(headline).to_have_text(
-            f"{calibration_error(probabilities, labels, **options).ece:.4f}"
+            f"{calibration_error(probabilities, labels, **options).ece:.1%}"
         )
 
     shows()
@@ -115,7 +115,7 @@ def test_temperature_divides_the_logits(visit, tmp_path, three_classes):
     page.keyboard.press("Tab")
     roots = np.sqrt(probabilities)
     expected = calibration_error(roots / roots.sum(axis=1, keepdims=True), labels).ece
-    expect(page.locator("#figures dd").first).to_have_text(f"{expected:.4f}")
+    expect(page.locator("#figures dd").first).to_have_text(f"{expected:.1%}")
     expect(page.locator(".rr-definition")).to_contain_text("divided by temperature 2")
 
 
@@ -127,22 +127,22 @@ def test_the_temperature_is_fitted_on_one_half_and_told_of_the_other(visit, tmp_
     # A calibrated model whose logits were multiplied by 2.5: the fit finds that number again.
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", softmax(2.5 * logits), labels))
     expect(page.locator("#source")).to_contain_text("mine.csv")
-    before = float(ece(page))
+    before = read_ece(page)
     unfold(page, "Temperature")
     page.get_by_role("button", name="Fit the temperature").click()
     expect(page.locator("#fitted")).to_contain_text(
         "Fitted on a random half (1,000 items): temperature 2."
     )
     expect(page.locator("#temperature input[type=number]")).to_have_value(re.compile(r"^2\.[2-8]"))
-    expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.4f}")
-    assert float(ece(page)) < before / 3
+    expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.1%}")
+    assert read_ece(page) < before / 3
     # Of new data it is another temperature.
     page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).first.click()
     upload_in_tab(page, write_csv(tmp_path / "again.csv", softmax(2.5 * logits), labels))
     expect(page.locator("#source")).to_contain_text("again.csv")
     expect(page.locator("#temperature input[type=number]")).to_have_value("1")
     expect(page.locator("#fitted")).to_have_text("")
-    expect(page.locator("#figures dd").first).to_have_text(f"{before:.4f}")
+    expect(page.locator("#figures dd").first).to_have_text(f"{before:.1%}")
 
 
 def test_a_file_of_logits_says_so_itself(visit, tmp_path):
@@ -155,7 +155,7 @@ def test_a_file_of_logits_says_so_itself(visit, tmp_path):
     unfold(page, "Definition")
     expect(page.locator("#scores input")).to_have_value("logits")
     # softmax: 1/(1 + e^-3) = 0.952574, right; 1/(1 + 2 e^-2) = 0.786986, wrong: (0.047426 + 0.786986)/2 = 0.417206.
-    expect(page.locator("#figures dd").first).to_have_text("0.4172")
+    expect(page.locator("#figures dd").first).to_have_text("41.7%")
 
 
 def test_pasted_predictions(visit):
@@ -164,7 +164,7 @@ def test_pasted_predictions(visit):
     page.locator("#pasted textarea").fill("probabilities,label\n0.9,1\n0.8,1\n0.3,0\n")
     page.get_by_role("button", name="Show these").click()
     # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.
-    expect(page.locator("#figures dd").first).to_have_text("0.2000")
+    expect(page.locator("#figures dd").first).to_have_text("20.0%")
     unfold(page, "Definition")
     pick(page, "positive")
     # P(class 1) of 0.9, 0.8, 0.3 against 1, 1, 0: (0.1 + 0.2 + 0.3)/3 again, in other bins.
@@ -181,7 +181,7 @@ def test_confidence_in_given_answers(visit):
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("3 items, the confidence in given answers")
     # 0.9 right, 0.3 right, 0.7 wrong, in bins of their own: (0.1 + 0.7 + 0.7)/3.
-    expect(page.locator("#figures dd").first).to_have_text("0.5000")
+    expect(page.locator("#figures dd").first).to_have_text("50.0%")
     unfold(page, "Definition")
     expect(page.locator("#kind label")).to_have_count(1)
     unfold(page, "Temperature")

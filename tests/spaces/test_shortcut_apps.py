@@ -25,7 +25,7 @@ def test_shortcut_reliance(visit):
     choose(page, heads={"0": ["copper"]}, top_n=2, n_bins=5)
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text(
-        "item 0 is predicted 1, a label never seen; known: 0."
+        "the prediction of item 0 is 1; labels with a head: 0."
     )
 
 

@@ -31,8 +31,8 @@ def test_the_headline_is_what_the_cue_decides(visit):
     expect(page.locator("#decided")).to_contain_text(
         "The planted cue decides: 100.0% of all predictions change"
     )
-    expect(tile(page, "Decided by the cue", "#decided")).to_have_text("1.0000")
-    expect(tile(page, "Follow rate", "#decided")).to_have_text("1.0000")
+    expect(tile(page, "Decided by the cue", "#decided")).to_have_text("100.0%")
+    expect(tile(page, "Follow rate", "#decided")).to_have_text("100.0%")
     pick(page, "90%")
     expect(page.locator("#decided")).to_contain_text("The planted cue decides some: 17.0%")
     pick(page, "50%")
@@ -45,10 +45,10 @@ def test_one_picture_shows_the_paradox(visit):
     paradox = page.locator("#paradox")
     expect(paradox.locator(".sc-bar")).to_have_count(4)
     # The encoder of the strongest cue: all 500 texts are correct, and none once the cue is flipped.
-    expect(paradox).to_contain_text("correct on 100.0% with a calibration error of 0.002")
-    expect(paradox).to_contain_text("flipped it is correct on 0.0%")
+    expect(paradox).to_contain_text("correct on 100.0% with a calibration error of 0.2%")
+    expect(paradox).to_contain_text("flipped, it is correct on 0.0%")
     pick(page, "50%")
-    expect(paradox).not_to_contain_text("flipped it is correct on 0.0%")
+    expect(paradox).not_to_contain_text("flipped, it is correct on 0.0%")
 
 
 def test_a_model_of_a_cue_that_never_failed_follows_it(visit):
@@ -86,23 +86,23 @@ def test_filter_and_pages(visit):
 
 def test_top_words_and_head_move_the_detector(visit):
     page = open_page(visit)
-    unfold(page, "The detector of candidates")
+    unfold(page, "Settings of the detector")
     page.locator("#top-n input[type=number]").fill("1")
     page.keyboard.press("Tab")
-    expect(page.locator("#null")).to_contain_text("top 1 words")
+    expect(page.locator("#null")).to_contain_text("1 word")
     expect(page.locator(".sc-item").first.locator(".sc-top")).to_have_count(1)
 
 
 def test_curves_over_the_strength_of_the_cue(visit):
     page = open_page(visit)
-    turn_to(page, "As the cue grows")
+    turn_to(page, "By strength of the cue")
     drawings = page.locator("#growth svg")
     expect(drawings).to_have_count(3)
     expect(drawings.first).to_contain_text("ECE, flipped")
     expect(drawings.nth(1)).to_contain_text("decided by the cue")
-    expect(drawings.last).to_contain_text("of blind picks")
+    expect(drawings.last).to_contain_text("of random words")
     before = page.locator("#growth").inner_html()
-    unfold(page, "The detector of candidates")
+    unfold(page, "Settings of the detector")
     page.locator("#top-n input[type=number]").fill("1")
     page.keyboard.press("Tab")
     page.wait_for_function(
@@ -119,5 +119,5 @@ def test_calibration_stands_next_to_what_the_cue_decides(visit):
     expect(panel.locator("svg")).to_have_count(1)
     expect(panel.locator("svg")).to_contain_text("grammar-cued")
     # Every prediction is correct and confident, and the cue decides all of them.
-    expect(panel).to_contain_text("calibration error is 0.002")
-    expect(panel).to_contain_text("decides 100% of the predictions")
+    expect(panel).to_contain_text("calibration error is 0.2%")
+    expect(panel).to_contain_text("decides 100.0% of the predictions")

@@ -115,7 +115,7 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
     for read in readers:
         with pytest.raises(ValueError, match="got the answers of loose, strict") as caught:
             read("")
-        assert "Choose one under “Filter of a log”." in problem(caught.value)
+        assert "Choose one with the field “Filter of a log”." in problem(caught.value)
         with pytest.raises(ValueError, match="Did you mean 'loose'"):
             read("lose")
 
@@ -152,7 +152,7 @@ def forms(without, before, after):
         (
             ([0.8, 0.2], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
             "warn",
-            "still prefers the correct answer (80%).",
+            "still prefers the correct answer (80.0%).",
         ),
         # What is wrong from the beginning keeps no right answer.
         (
