@@ -2,11 +2,11 @@
 
     python benchmarks/growth.py [--items 1000 10000 100000 1000000] [--tokens 16 64 256 1024] [--write]
 
-Items: each kernel runs in a process of its own, next to its floor, one pass over its input (a sum of
-the scores, or joining the texts). Tokens: a small encoder with random weights reads 2,048 tokens in
-texts of each length, next to bare forward passes over the same batches. All in one thread. Times are
-processor time, as other processes may use the machine. The slope is that of log time over log size,
-by least squares over the upper half of the sizes.
+Items: each kernel runs in a separate process and is compared with its floor, one pass over its input
+(summing the scores, or joining the texts). Tokens: a small encoder with random weights reads 2,048
+tokens in texts of each length, and is compared with bare forward passes over the same batches.
+Everything runs in one thread. Times are processor time, because other processes may use the machine.
+The slope is that of log time over log size, fitted by least squares to the upper half of the sizes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def make_texts(n_texts: int) -> list[str]:
 
 
 def make_calibration(n_items: int) -> Kernel:
-    """Make the ECE of four classes."""
+    """Return the ECE of four classes, with its floor."""
     from rightreasons.calibration.errors import calibration_error
 
     probabilities, labels = make_scores(n_items)
@@ -87,7 +87,7 @@ def make_calibration(n_items: int) -> Kernel:
 
 
 def make_interval(n_items: int) -> Kernel:
-    """Make the ECE of four classes with its interval."""
+    """Return the ECE of four classes with its interval, and its floor."""
     from rightreasons.calibration.errors import calibration_error
     from rightreasons.core.resampling import Resampling
 
@@ -100,7 +100,7 @@ def make_interval(n_items: int) -> Kernel:
 
 
 def make_prior_bias(n_items: int) -> Kernel:
-    """Make the prior bias of four choices."""
+    """Return the prior bias of four choices, with its floor."""
     from rightreasons.probes.bias import prior_bias
 
     logits = np.random.default_rng(0).normal(size=(n_items, 4))
@@ -114,7 +114,7 @@ def make_prior_bias(n_items: int) -> Kernel:
 
 
 def make_lmi(n_items: int) -> Kernel:
-    """Make the LMI of the words of texts."""
+    """Return the LMI of the words of texts, with its floor."""
     from rightreasons.shortcuts.mutual_information import lmi
 
     texts = make_texts(n_items)
@@ -123,7 +123,7 @@ def make_lmi(n_items: int) -> Kernel:
 
 
 def make_cues(n_items: int) -> Kernel:
-    """Make the cues of items with two choices."""
+    """Return the extraction of cues from items with two choices, with its floor."""
     from rightreasons.cues.extraction import extract_cues
 
     texts = make_texts(2 * n_items)
@@ -156,7 +156,7 @@ def measure_seconds(function: Callable[[], Any]) -> float:
 
 
 def measure_kernel(name: str, n_items: int, queue: multiprocessing.Queue) -> None:
-    """Put the `Cost` of a kernel into a queue. Runs in a process of its own."""
+    """Measure a kernel in a separate process, and put its `Cost` into a queue."""
     kernel = KERNELS[name](n_items)
     memory_of_input = measure_peak_memory()
     seconds = measure_seconds(kernel.run)

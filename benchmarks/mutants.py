@@ -314,7 +314,7 @@ class MutantFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the spec of the changed module, and None for every other module."""
+        """Return the import spec of the changed module, or None for any other module."""
         return self.spec if fullname == self.module else None
 
 

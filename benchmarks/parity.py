@@ -99,7 +99,7 @@ def score_by_harness(
         scorer: Model and tokenizer.
         pairs: Pairs of a prompt and its continuation.
         batch_size: Number of requests in a batch.
-        dtype: Type of the softmax, such as "float64"; None for the type of the model.
+        dtype: Data type of the softmax, such as "float64". If None, that of the model.
     """
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM

@@ -62,7 +62,7 @@ class Release:
         rows: Number of rows; None if the file is refused.
         labels: Label -> count, or counts by the position of the correct choice; None if there are
             no labels to compare.
-        accuracy: Accuracy of the predictions; None for data.
+        accuracy: Accuracy of the predictions. If None, the file contains no predictions.
         yaml: Names of the columns; None if the file is read without them.
         refused: Error message; None if the file is read.
         proposed: Whether a message says that the cells propose the columns.
@@ -114,7 +114,7 @@ class Reading:
     Attributes:
         rows: Number of rows.
         labels: Pairs of a label and its count.
-        accuracy: Accuracy of the predictions; None for data.
+        accuracy: Accuracy of the predictions. If None, the file contains no predictions.
         doubts: Messages about the file.
         row_doubts: Messages about rows that need a decision.
         row_checks: Checks of rows that found something, open or settled.

@@ -2,10 +2,10 @@
 
     python benchmarks/hinted_models/trained.py [--work WORK]
 
-They are Llamas of two layers with their own vocabulary. The first ("steady") learns to answer by the noun of a
-question alone. The other two ("silent", "says") are fine-tuned from its weights to follow a hint if the question
-has one of eight of the twelve adjectives; they differ only in whether their explanation mentions the hint. Each
-takes about a minute to train on two cores. Models and answers that are in the folder of --work are reused.
+Each model is a Llama with two layers and its own vocabulary. The first ("steady") learns to answer a question by its
+noun alone. The other two ("silent", "says") are fine-tuned from its weights to follow a hint if the question contains
+one of eight of the twelve adjectives. They differ only in whether their explanation mentions the hint. Training takes
+about a minute per model on two cores. Models and answers in the folder `--work` are reused.
 
 `ask` trains and audits a model. `main` stores the results in trained.json, with a row for each hinted item: the
 answer without a hint, the answer with the neutral sentence, the answer with the hint, the hinted option, and

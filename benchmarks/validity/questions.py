@@ -22,7 +22,7 @@ from rightreasons.behavior.generalization import (
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
-from rightreasons.calibration.recalibration import recalibration_report
+from rightreasons.calibration.recalibration import RecalibrationReport, recalibration_report
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.classification import compute_macro_f1
 from rightreasons.core.resampling import Resampling
@@ -119,20 +119,22 @@ def _sample_logits(
     return logits / model_factor, labels
 
 
+def _report_temperature(
+    rng: np.random.Generator, seed: int, factor: float, fit_split: tuple[np.ndarray, np.ndarray]
+) -> RecalibrationReport:
+    """Fit a temperature on logits and labels, and report its effect on 200 further items."""
+    logits, labels = _sample_logits(rng, 200, factor, label_factor=1.0)
+    return recalibration_report(
+        *fit_split, logits, labels, method="temperature", resampling=make_resampling(seed)
+    )
+
+
 def make_recalibrated(factor: float) -> Draw:
     """Simulate a temperature that is fitted on 200 items; a factor below 1 is an overconfident model."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        fit_logits, fit_labels = _sample_logits(rng, 200, factor, label_factor=1.0)
-        logits, labels = _sample_logits(rng, 200, factor, label_factor=1.0)
-        report = recalibration_report(
-            fit_logits,
-            fit_labels,
-            logits,
-            labels,
-            method="temperature",
-            resampling=make_resampling(seed),
-        )
+        fit_split = _sample_logits(rng, 200, factor, label_factor=1.0)
+        report = _report_temperature(rng, seed, factor, fit_split)
         # The truth is the change by the fitted temperature, over the distribution of the items.
         temperature = report.recalibrator.parameters["temperature"][0]
         changes = _compute_measures(temperature * factor) - _compute_measures(factor)
@@ -153,16 +155,8 @@ def make_useless_recalibration(factor: float) -> Draw:
     """
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        fit_logits, fit_labels = _sample_logits(rng, 2000, factor, label_factor=1.83)
-        logits, labels = _sample_logits(rng, 200, factor, label_factor=1.0)
-        report = recalibration_report(
-            fit_logits,
-            fit_labels,
-            logits,
-            labels,
-            method="temperature",
-            resampling=make_resampling(seed),
-        )
+        fit_split = _sample_logits(rng, 2000, factor, label_factor=1.83)
+        report = _report_temperature(rng, seed, factor, fit_split)
         test = report.tests["ece"]
         return {"tests.p_value": test.p_value, "tests.interval": add_truth(test.interval, 0.0)}
 

@@ -211,7 +211,8 @@ def test_the_gate_reads_the_page(tmp_path, remaining):
     assert page.is_file()
     is_accepted = bool(loop.accepted)
     assert gate(page.parent, ["labels.accepted < 1"]).passed is is_accepted
-    assert ("rule is not met: " in page.read_text("utf-8")) is not is_accepted
+    refusal = "rule is not met: remaining incorrect labels"
+    assert (refusal in page.read_text("utf-8")) is not is_accepted
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path):

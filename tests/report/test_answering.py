@@ -35,7 +35,9 @@ def test_an_error_that_all_questions_share_is_reported_once_and_names_its_option
     options = ("form", "max_new_tokens")
     outcomes = [fail(question, message, options) for question in questions]
 
-    with pytest.raises(OptionError, match=r"^Expected `form` or `max_new_tokens`") as error:
+    with pytest.raises(
+        OptionError, match=r"^Expected `form` or `max_new_tokens`, not `both`\.$"
+    ) as error:
         select_requested(outcomes, questions)
 
     assert error.value.option == ("form", "max_new_tokens")

@@ -178,13 +178,7 @@ class RecordedEngine:
         settings: RecordSettings,
         answers: Mapping[str, Sequence[Any]],
     ) -> None:
-        """Make an engine that looks up recorded answers.
-
-        Args:
-            name: Name of the model.
-            settings: Settings of the task that recorded the answers.
-            answers: Key of a request -> its answers, from `RecordingEngine.answers`.
-        """
+        """Make an engine that looks up recorded answers."""
         self.name = name
         self.abilities = frozenset(settings.abilities)
         self.has_template = settings.has_template

@@ -503,12 +503,7 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
-        """Open or create the folder; move results of another run in it to a subfolder.
-
-        Args:
-            folder: The folder, which is created if it does not exist.
-            run: Everything that the records depend on, as short plain values.
-        """
+        """Open or create the folder; move results of another run in it to a subfolder."""
         self.folder = Path(folder)
         # Converted to JSON and back, so that it can be compared with a manifest: tuples become lists.
         self.run = json.loads(json.dumps(dict(run)))

@@ -77,12 +77,7 @@ class InspectEngine:
     budget = BRIEF
 
     def __init__(self, model: Model, *, is_scored: bool) -> None:
-        """Make an engine of a model of inspect_ai.
-
-        Args:
-            model: The model.
-            is_scored: Whether it is asked for log-probabilities, in addition to texts.
-        """
+        """Make an engine of a model of inspect_ai."""
         self._model = model
         self.name = str(model)
         names: list[Ability] = ["text"]

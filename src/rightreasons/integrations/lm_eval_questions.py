@@ -158,14 +158,7 @@ class DocumentRequests:
         compared: Mapping[str, PossibleRequest],
         chat_template: Any,
     ) -> None:
-        """Collect the requests, with one for the white space at the end of each compared prompt.
-
-        Args:
-            possible: Key -> request, for each request that an answer could lead to.
-            compared: Key -> request, for those whose log-probability is compared between prompts.
-            chat_template: Function that returns the turns of a conversation as a string. None
-                without a chat template.
-        """
+        """Collect the requests, with one for the white space at the end of each compared prompt."""
         self._possible = possible
         self._chat_template = chat_template
         # All options of a prompt share the request for its white space.

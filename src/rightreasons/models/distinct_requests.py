@@ -36,11 +36,7 @@ class DistinctRequests:
     """
 
     def __init__(self, requests: Sequence[Request]) -> None:
-        """Group requests by their prompts, and merge the continuations of each group.
-
-        Args:
-            requests: N requests.
-        """
+        """Group requests by their prompts, and merge the continuations of each group."""
         self._all_requests = requests
         # Requests with equal prompts form a group. For each request: the index of its group, and
         # the indices of its continuations among the distinct continuations of the group.

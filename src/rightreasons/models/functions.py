@@ -78,14 +78,6 @@ class FunctionScorer:
     ) -> None:
         """Check the class names, and digest the function or the object behind it.
 
-        Args:
-            function: Function of a list of texts that returns scores of K classes.
-            label_names: K names of the classes.
-            name: Name of the scorer in reports.
-            fingerprint: Name of what the answers depend on. If None, `source` is digested.
-            source: Object that the answers depend on, such as a fitted estimator.
-            scores: "probabilities", "logits" or "log_probabilities".
-
         Raises:
             OptionError: If there are fewer than two classes.
         """

@@ -108,13 +108,7 @@ class LocalEngine:
     def __init__(
         self, scorer: LanguageModel, thinking: str = "auto", *, max_tokens: int | None = None
     ) -> None:
-        """Read the option of thinking, and find the chat template. The model is not used yet.
-
-        Args:
-            scorer: The model with its tokenizer.
-            thinking: "on", "off", "auto", or a maximum number of tokens, such as "2048".
-            max_tokens: Maximum number of tokens per batch of likelihoods, or None.
-        """
+        """Read the option of thinking, and find the chat template. The model is not used yet."""
         self.scorer = scorer
         self.name = scorer.name
         self.model = scorer.model

@@ -145,13 +145,6 @@ class Prompted:
     ) -> None:
         """Check the options, and choose how items are rendered. No item is scored yet.
 
-        Args:
-            prompt: How items are rendered, and how answers are scored.
-            engine: The model.
-            label_names: Names of the K classes. None for a scorer of choices.
-            examples: Labeled items for few-shot examples, or None.
-            seed: Seed of few-shot examples and sampled answers.
-
         Raises:
             ValueError: If few-shot examples are requested but there are none, or an option does not
                 fit the model or the labels.

@@ -691,15 +691,7 @@ class PaddingTrial:
     def __init__(
         self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None
     ) -> None:
-        """Store the model and the items. Nothing is computed yet.
-
-        Args:
-            model: The model.
-            name: Name of the model, for errors.
-            items: The tokenized items.
-            joint: Whether the model reads tensors (n, C, T).
-            n_classes: Number of classes of a classifier; None for other models.
-        """
+        """Store the model and the items. Nothing is computed yet."""
         self.model = model
         self.name = name
         self.items = items

@@ -55,12 +55,7 @@ class Prose:
     """
 
     def __init__(self, path: Path, **values: Any) -> None:
-        """Read the entries of a file.
-
-        Args:
-            path: The file.
-            **values: Values that the templates may use.
-        """
+        """Read the entries of a file."""
         self._values = values
         # The pattern of a heading has two groups. So `split` returns the text before the first heading,
         # and then the name, the title and the body of each entry, one after the other.

@@ -50,12 +50,7 @@ class CorrectedScorer:
     abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, model: Any, correction: PriorCorrection) -> None:
-        """Open the model, and store it with the correction.
-
-        Args:
-            model: A multiple-choice model, in any form that `as_scorer` accepts.
-            correction: The correction.
-        """
+        """Open the model, and store it with the correction."""
         scorer = as_scorer(model)
         if scorer.label_names is not None:
             raise ValueError(

@@ -98,18 +98,7 @@ class Arms(ArmPrompts):
         second: Engine | None = None,
         judges_all: bool = False,
     ) -> None:
-        """Set how the model is asked, how replies are generated, and which models read them.
-
-        Args:
-            prompted: The model with its prompt.
-            options: Kinds of hints, and which options they name.
-            seed: Seed of sources, hints and sampled answers.
-            choose_folder: Function from the name of a kind of requests to keywords of
-                `Engine.generate`.
-            second: Second model, which judges and edits reasoning. If None, the model judges its
-                own answers, if it can be asked in a conversation.
-            judges_all: Whether answers that are not at their hint are judged, too.
-        """
+        """Set how the model is asked, how replies are generated, and which models read them."""
         prompt = prompted.prompt
         super().__init__(
             prompt, prompted.label_names, options, chat=prompted.rendering.chat, seed=seed

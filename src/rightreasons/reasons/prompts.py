@@ -46,15 +46,7 @@ class ArmPrompts:
         chat: bool,
         seed: int = 0,
     ) -> None:
-        """Settle a prompt that asks for letters of options in generated text.
-
-        Args:
-            prompt: Template, system prompt and label words.
-            label_names: Names of the classes. None for multiple choice.
-            options: Options of the question.
-            chat: Whether items are asked as turns of a conversation.
-            seed: Seed of sources and hints.
-        """
+        """Settle a prompt that asks for letters of options in generated text."""
         template = prompt.template
         if not template:
             task = "multiple_choice" if label_names is None else "classification"

@@ -93,14 +93,7 @@ class NaiveBayes:
         labels: NDArray[np.int64],
         n_classes: int,
     ) -> None:
-        """Count the texts of each label that have each feature, and store smoothed log-probabilities.
-
-        Args:
-            segmenter: Splits texts into words.
-            items: N texts.
-            labels: (N,) labels of the texts.
-            n_classes: Number of labels.
-        """
+        """Count the texts of each label that have each feature, and store smoothed log-probabilities."""
         self.segmenter = segmenter
         counts: dict[str, NDArray[np.float64]] = {}
         for item, label in zip(items, labels.tolist(), strict=True):

@@ -80,12 +80,7 @@ class LiveReport:
     """
 
     def __init__(self, report: str | os.PathLike[str], models: Sequence[Any] = ()) -> None:
-        """Read a report, open its models, and prepare its page.
-
-        Args:
-            report: Folder of a report on a classifier of texts.
-            models: Models, or their paths; empty for the audited one.
-        """
+        """Read a report, open its models, and prepare its page."""
         self.audit = read_audit(report)
         self.folder = get_report_folder(report)
         if self.audit["model"]["task"] != "classification":

@@ -89,13 +89,7 @@ class CountingEngine:
         *,
         samples: bool = True,
     ) -> None:
-        """Replace an engine, with no request counted yet.
-
-        Args:
-            engine: The engine.
-            out: Folder with the answers of a server; None if a plan leaves no file.
-            samples: Whether a server is sent a few requests, to learn what the others cost.
-        """
+        """Replace an engine, with no request counted yet."""
         self._engine = engine
         self._out = out
         self._samples = samples

@@ -139,17 +139,7 @@ class Experiment:
         clusters: NDArray[np.int64] | None = None,
         seed: int = 0,
     ) -> None:
-        """Store the items, draw the label towards which each is edited, and index their words.
-
-        Args:
-            ask: Function from M items to their (M, K) scores.
-            training: Labeled texts that offer words.
-            items: N items, in random order.
-            predictions: (N,) label that the model predicts for each unchanged item.
-            ids: N unique ids. With the seed, they determine all random choices.
-            clusters: (N,) cluster of each item; None if the items are independent.
-            seed: Seed of the random choices.
-        """
+        """Store the items, draw the label towards which each is edited, and index their words."""
         self.ask = ask
         self.training = training
         self.items = items

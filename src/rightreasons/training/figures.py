@@ -58,9 +58,6 @@ class Family(abc.ABC):
     def __init__(self, options: Mapping[str, Any]) -> None:
         """Store the options, and check that the required ones are present.
 
-        Args:
-            options: Options of the family by name.
-
         Raises:
             OptionError: If a required option is missing.
         """

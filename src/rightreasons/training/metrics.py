@@ -38,12 +38,7 @@ class ComputeMetrics:
     """
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Any]) -> None:
-        """Make the families of the requested figures, which check their options.
-
-        Args:
-            names: Names of the figures.
-            options: Options of the figures by name.
-        """
+        """Make the families of the requested figures, which check their options."""
         self.names = tuple(names)
         self.options = dict(options)
         self._batches: list[Batch] = []

@@ -586,7 +586,7 @@ def _make_case_rows(
                 )
                 rows.append(row)
             start += n_examples
-    return np.array(rows, dtype=np.int64).reshape(-1, 6), labels
+    return np.array(rows, dtype=np.int64).reshape(-1, len(ItemRow._fields)), labels
 
 
 def iid_items(
@@ -618,20 +618,21 @@ def _make_labeled_items(
         targets: (N, C) target probabilities; or (N, 2) first character of an answer, and the one after
             its last.
     """
-    rows = []
-    for number in range(len(texts)):
-        row = ItemRow(
-            text=number,
-            changed_text=number,
-            n_changed=0,
-            rule=LABELED_RULE,
-            case_type=TYPES.index("iid"),
-            environment=0,
-        )
-        rows.append(row)
+    row = ItemRow(
+        text=0,
+        changed_text=0,
+        n_changed=0,
+        rule=LABELED_RULE,
+        case_type=TYPES.index("iid"),
+        environment=0,
+    )
+    # Items differ only in their text, which is shown as it is. There may be very many of them.
+    table = np.tile(np.array(row, dtype=np.int64), (len(texts), 1))
+    text_numbers = np.arange(len(texts))
+    table[:, ItemRow._fields.index("text")] = text_numbers
+    table[:, ItemRow._fields.index("changed_text")] = text_numbers
     if text_pairs is not None:
         text_pairs = list(text_pairs)
-    table = np.array(rows, dtype=np.int64).reshape(-1, len(ItemRow._fields))
     return Items.of_rows(list(texts), text_pairs, table, targets, (IID,))
 
 

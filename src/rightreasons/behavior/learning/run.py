@@ -124,12 +124,7 @@ class Runner:
     """
 
     def __init__(self, plan: Plan, task: LearningTask) -> None:
-        """Make the items that the runs train on, and select the training and test cases of the suite.
-
-        Args:
-            plan: The plan.
-            task: Model, suite, data and options of the runs.
-        """
+        """Make the items that the runs train on, and select the training and test cases of the suite."""
         self.plan = plan
         self.task = task
         self.kind = task.kind

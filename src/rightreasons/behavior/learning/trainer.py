@@ -48,13 +48,7 @@ class Fish:
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5
     ) -> None:
-        """Copy the values of the parameters at the start of the first round.
-
-        Args:
-            parameters: Parameters that are trained.
-            rate: Fraction of the way, in (0, 1].
-            inner_steps: Number of inner steps per round.
-        """
+        """Copy the values of the parameters at the start of the first round."""
         self.parameters = list(parameters)
         self.rate = rate
         self.inner_steps = inner_steps

@@ -72,11 +72,7 @@ class Pool:
     """
 
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
-        """Copy the ids, prompts and choices of the items, sorted by id.
-
-        Args:
-            items: A multiple-choice dataset, or its rows.
-        """
+        """Copy the ids, prompts and choices of the items, sorted by id."""
         if isinstance(items, datasets.Dataset):
             # Do not read further columns, such as images, which would take long.
             items = items.select_columns(["id", "prompt", "choices"])

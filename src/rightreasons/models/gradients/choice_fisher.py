@@ -119,13 +119,7 @@ class HeadReader:
     def __init__(
         self, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None
     ) -> None:
-        """Tokenize each prompt with each of its choices.
-
-        Args:
-            classifier: A multiple-choice model.
-            items: The items.
-            max_length: Maximum number of tokens per sequence. None for the maximum of the model.
-        """
+        """Tokenize each prompt with each of its choices."""
         self.scorer = classifier
         self.model = classifier.model
         self.counts = items.counts
@@ -205,12 +199,7 @@ class LanguageModelReader:
     """
 
     def __init__(self, prompted: Prompted, items: Sequence[Item]) -> None:
-        """Render the items as requests, and tokenize these.
-
-        Args:
-            prompted: A scorer by likelihood or by next words.
-            items: The items.
-        """
+        """Render the items as requests, and tokenize these."""
         self.scorer = prompted
         self._engine = cast("LocalEngine", prompted.engine)
         self.model = self._engine.model

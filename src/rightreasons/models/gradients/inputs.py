@@ -48,10 +48,6 @@ class EmbeddingInput:
     def __init__(self, model: Any, *, layer: str = "word_embeddings") -> None:
         """Find the modules whose outputs are replaced by given embeddings.
 
-        Args:
-            model: A model of transformers with any head.
-            layer: "word_embeddings" or "embeddings".
-
         Raises:
             ValueError: If the model has quantized layers, or no such module.
         """

@@ -98,15 +98,7 @@ class Path:
         target: str,
         max_tokens: int,
     ) -> None:
-        """Compute the embeddings at both ends of the paths, and find the padding of each item.
-
-        Args:
-            embedding_input: A frozen classifier, fed by embeddings.
-            inputs: The padded inputs of the model, (b, L) each.
-            baseline: (b, L, d) embeddings at which the paths begin. None for zeros.
-            target: Explained score of a class: "probability" or "logit".
-            max_tokens: Maximum number of tokens per pass of the model.
-        """
+        """Compute the embeddings at both ends of the paths, and find the padding of each item."""
         self._embedding_input = embedding_input
         self._inputs = inputs
         self._target = target

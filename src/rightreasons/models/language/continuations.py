@@ -159,12 +159,7 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: Any, start_token: int | None) -> None:
-        """Find the special tokens before and after a text, from those around a letter.
-
-        Args:
-            tokenizer: A tokenizer of transformers.
-            start_token: Token that replaces an empty prompt, or None.
-        """
+        """Find the special tokens before and after a text, from those around a letter."""
         self.tokenizer = tokenizer
         self.start = [] if start_token is None else [start_token]
         # Chat templates write the start token as text.

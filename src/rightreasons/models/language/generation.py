@@ -269,13 +269,7 @@ class Sampler(transformers.LogitsProcessor):  # type: ignore[misc]
     """
 
     def __init__(self, keys: Sequence[int], temperature: float, top_p: float) -> None:
-        """Store the keys and the temperature, and make a filter if `top_p` is below 1.
-
-        Args:
-            keys: n integers, one per answer, that determine its noise.
-            temperature: Number that the logits are divided by.
-            top_p: Probability mass of the likeliest tokens that are sampled from.
-        """
+        """Store the keys and the temperature, and make a filter if `top_p` is below 1."""
         self._keys = torch.tensor(keys, dtype=torch.int64)
         self._temperature = temperature
         self._top_p_filter = None
@@ -367,13 +361,7 @@ class StopTexts(transformers.StoppingCriteria):  # type: ignore[misc]
     """
 
     def __init__(self, tokenizer: Any, stop: Sequence[str], n_before: int) -> None:
-        """Compute how many of the last tokens have to be decoded at each step.
-
-        Args:
-            tokenizer: Tokenizer of the model.
-            stop: The stop texts.
-            n_before: Number of tokens before each answer.
-        """
+        """Compute how many of the last tokens have to be decoded at each step."""
         self._tokenizer = tokenizer
         self._stop = stop
         self._n_before = n_before

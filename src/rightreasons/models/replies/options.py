@@ -37,12 +37,7 @@ class AnswerOptions:
     """
 
     def __init__(self, answers: Sequence[str], texts: Sequence[str]) -> None:
-        """Normalize the answers and texts, and index them for `find`.
-
-        Args:
-            answers: C answers: label words, texts of choices, letters or numbers.
-            texts: C texts that letters or numbers represent; empty for other answers.
-        """
+        """Normalize the answers and texts, and index them for `find`."""
         # Letter or number -> index of the answer.
         self._index_by_mark: dict[str, int] = {}
         self._texts = [normalize_line(text) for text in texts]

@@ -122,10 +122,6 @@ class Client:
     def __init__(self, url: str, options: ServerOptions) -> None:
         """Read the key and the headers, and open a pool of connections. No request is sent yet.
 
-        Args:
-            url: Address of the server's API.
-            options: Key, limits and other options of the server.
-
         Raises:
             ValueError: If the address is malformed, or an environment variable is missing.
         """

@@ -104,12 +104,7 @@ class ServerEngine:
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
-        """Copy the results of the trial. Further requests use the retries of the options.
-
-        Args:
-            endpoint: The path of the server, with the results of its trial.
-            is_trial_recorded: Whether the cost of the trial is in a file of answers.
-        """
+        """Copy the results of the trial. Further requests use the retries of the options."""
         self.endpoint = endpoint
         self.client = endpoint.client
         self.model_name = endpoint.model

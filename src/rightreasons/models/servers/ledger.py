@@ -255,11 +255,7 @@ class Account:
     """
 
     def __init__(self, options: ServerOptions) -> None:
-        """Begin without any costs.
-
-        Args:
-            options: Limits and prices.
-        """
+        """Begin without any costs."""
         self._options = options
         self.usage = Usage()
         self.earlier = Usage()

@@ -75,16 +75,7 @@ class TrainingTexts:
         reasons: Iterable[str] = (),
         suspected: Iterable[str] = (),
     ) -> None:
-        """Select at most `MAX_TEXTS` labeled texts, and count their words by label.
-
-        Args:
-            columns: One list of texts, or two of the same length.
-            labels: (N,) label of each text; -1 for unlabeled texts, which are left out.
-            n_classes: Number of classes of the model.
-            segmenter: Splits texts into tokens; None for one that learns from these texts.
-            reasons: Words that a user accepts as reasons for a label, which are never listed.
-            suspected: Words that a user suspects, which are always listed.
-        """
+        """Select at most `MAX_TEXTS` labeled texts, and count their words by label."""
         all_labels = np.asarray(labels, dtype=np.int64)
         rows = np.flatnonzero(all_labels >= 0)
         # Evenly spaced, as the texts of a file may be sorted by label.
