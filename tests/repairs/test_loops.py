@@ -191,9 +191,17 @@ def test_labels_are_judged_by_the_controls(incorrect, remaining, accepted):
     assert loop.accepted is accepted
 
 
-def test_labels_without_controls_are_not_judged():
+@pytest.mark.parametrize(
+    ("incorrect", "remaining"),
+    [
+        (None, None),
+        (Estimate(0.09, 0.08, 0.12), None),
+        (None, Estimate(0.0, 0.0, 0.04)),
+    ],
+)
+def test_labels_without_controls_are_not_judged(incorrect, remaining):
     with pytest.raises(OptionError, match="both kinds") as error:
-        judge_labels(make_review(None, None), data="reviews", model="tone")
+        judge_labels(make_review(incorrect, remaining), data="reviews", model="tone")
 
     assert error.value.option == ("sheet",)
 

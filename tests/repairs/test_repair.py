@@ -65,7 +65,7 @@ def test_the_folder_has_the_texts_the_plan_the_page_and_the_gate(audited, tmp_pa
     plan = read_plan(tmp_path / "out" / PLAN_FILE)
     assert {word: plan[word] for word in WORDS} == {"copper": "no", "marble": "no"}
     page = result.page.read_text("utf-8")
-    assert "no longer relies on" in page
+    assert "is repaired: swapping" in page
     assert "With the words swapped, after the repair." in page
     # A success leads on, although its verdict is green.
     assert "Use the repaired model" in page
@@ -78,7 +78,7 @@ def test_weights_do_not_pass_as_a_repair(audited, tmp_path):
     result = repair(audited, tmp_path / "out", method="weights")
     assert result.repaired is False
     assert len(result.train) == 1500
-    assert "still relies on" in result.page.read_text("utf-8")
+    assert "is not repaired: swapping" in result.page.read_text("utf-8")
 
 
 def test_a_model_that_was_trained_elsewhere_is_verified(audited, tmp_path):
@@ -213,7 +213,7 @@ def test_training_texts_of_other_classes_are_refused(audited, tmp_path):
 
 @pytest.mark.parametrize(
     ("questions", "words"),
-    [(["calibration"], "--questions shortcuts"), (None, "model asked again")],
+    [(["calibration"], "--questions shortcuts"), (None, "query the model again")],
 )
 def test_a_report_of_stored_predictions_has_no_words_to_repair(tmp_path, questions, words):
     rng = np.random.default_rng(0)

@@ -170,4 +170,4 @@ def test_swaps_are_listed_by_the_smaller_confidence_before_and_after_the_swap(mo
     shown = list(examples.list_swapped_examples(m))
 
     assert [example.row for example in shown] == [1, 0, 2]
-    assert shown[0].note == "When it becomes “dull”: no."
+    assert shown[0].note == "When it becomes “dull”, the prediction is no."

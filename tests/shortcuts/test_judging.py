@@ -33,6 +33,7 @@ def make_swaps(
         accuracy_without=estimate,
         n_items=200,
         n_available=200,
+        n_labeled=200,
         n_passes=1000,
     )
 

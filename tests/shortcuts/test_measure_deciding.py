@@ -23,6 +23,7 @@ from shortcuts.planted_models import (
 )
 
 NOUNS = tuple(f"{word}ium" for word in WORDS[:24])
+SCATTERED = tuple(f"{word}ity" for word in WORDS[:600])
 
 
 def plant_pair(text, label, rng):
@@ -40,6 +41,16 @@ def plant_noun(text, label, rng):
 def follow_noun(text):
     words = set(text.split())
     return 30 * (bool(words & {*NOUNS[1::2]}) - bool(words & {*NOUNS[::2]})) + read_content(text)
+
+
+def plant_scattered(text, label, rng):
+    return insert(text, SCATTERED[2 * int(rng.integers(300)) + label], rng)
+
+
+def follow_scattered(text):
+    words = set(text.split())
+    cue = bool(words & {*SCATTERED[1::2]}) - bool(words & {*SCATTERED[::2]})
+    return 30 * cue + read_content(text)
 
 
 def plant_mark(text, label, rng):
@@ -125,6 +136,32 @@ def test_the_share_of_a_pair_is_the_truth():
 
     interval = next(row for row in measured.rows if row.test == "words").effect.interval
     assert interval.low <= 2 / 3 <= interval.high
+
+
+@pytest.mark.parametrize("n_items", [200, 400])
+def test_words_that_are_scattered_over_the_texts_decide_together(n_items):
+    # Each of the 600 words is in about 3 of 2,000 training texts: too few for a list of 40 a label.
+    measured = measure_rule(follow_scattered, plant_scattered, n_items=n_items, n_training=2000)
+
+    rows = {row.test: row for row in measured.rows}
+    strongest = rows.pop("strongest word per text")
+    assert strongest.decision.level == "large"
+    # The word decides every prediction. A control may change one, as it replaces content words.
+    assert strongest.effect.deciding_share >= 0.95
+    assert set(strongest.words) <= set(SCATTERED)
+    assert not any(row.is_decisive for row in rows.values())
+    assert conclude(measured, Judge()) == "named"
+    assert conclude(measured, Judge(reasons=frozenset({"strongest word per text"}))) != "named"
+
+
+def test_the_strongest_word_is_not_one_that_is_called_a_reason():
+    measured = measure_rule(
+        follow_scattered, plant_scattered, n_training=2000, reasons=SCATTERED, n_items=300
+    )
+
+    strongest = next(row for row in measured.rows if row.test == "strongest word per text")
+    assert not strongest.is_decisive
+    assert not set(strongest.words) & set(SCATTERED)
 
 
 def test_a_reader_whose_decisions_are_spread_is_not_named():
@@ -303,6 +340,29 @@ def test_only_items_with_a_word_are_edited():
     assert written == [0, 3]
     assert outcome.treated.tolist() == [-1] * 4
     assert experiment.find_rows([(0, "copper"), (0, "marble")]).tolist() == [0, 2, 3]
+
+
+def test_donors_are_other_items():
+    experiment = Experiment(
+        lambda texts: np.zeros((len(texts), 2)),
+        TrainingTexts([["a good film", "a bad film"] * 10], np.array([0, 1] * 10), 2),
+        items=[("one",), ("two",), ("three",), ("four",)],
+        predictions=np.array([0, 0, 0, 1]),
+        ids=list("abcd"),
+    )
+
+    peers = set()
+    for name in "stuvwxyz":
+        donor, peer = experiment._draw_donors(name, row=1)
+        # Only the last item has another prediction.
+        assert donor == ("four",)
+        peers.add(peer)
+    assert peers == {("one",), ("three",)}
+
+    # No other item has the prediction of the last one.
+    donor, peer = experiment._draw_donors("length", row=3)
+    assert donor in [("one",), ("two",), ("three",)]
+    assert peer is None
 
 
 def test_the_budget_determines_the_number_of_items():

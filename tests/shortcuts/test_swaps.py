@@ -80,6 +80,30 @@ def test_a_cluster_whose_items_agree_counts_as_one_item():
     assert clustered.high == pytest.approx(single.high, abs=0.02)
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+def test_few_clusters_are_corrected_by_the_quantile_of_the_level(level):
+    # The five items of each of 20 clusters agree, so that they count as 20 items. Student's t of 19
+    # degrees of freedom replaces that of 99.
+    changes = np.repeat(np.arange(20) < 4, 5)
+    tail = (1 - level) / 2
+    ratio = stats.t.isf(tail, 19) / stats.t.isf(tail, 99)
+    n_effective = 20 / ratio**2
+
+    interval = paired_share_interval(
+        changes,
+        np.zeros(100, dtype=bool),
+        clusters=np.repeat(np.arange(20), 5),
+        confidence_level=level,
+    )
+
+    # Without items that only have the second flag, Tango's upper end is that of Wilson's interval.
+    z = stats.norm.isf(tail)
+    center = 0.2 + z**2 / (2 * n_effective)
+    half_width = z * np.sqrt(0.2 * 0.8 / n_effective + z**2 / (4 * n_effective**2))
+    expected = (center + half_width) / (1 + z**2 / n_effective)
+    assert interval.high == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_interval_covers(clustered):
     rng, hits, n_draws = np.random.default_rng(1), 0, 400

@@ -52,15 +52,19 @@ def test_half_of_a_single_file_stands_for_training_texts(tmp_path):
     assert verdict["tone"] == "warn"
     assert {"marble", "copper"} == set(answer["result"]["data"]["swaps"]["pairs"][0]["words"])
     # 240 items: 120 that offer words, and the others are asked about.
-    assert "on 120 items" in verdict["summary"]
+    assert "the 120 tested items" in verdict["summary"].replace("All", "the")
+    used = "The test used 120 of 240 items: the other 120 replaced the missing training texts."
+    assert used in verdict["summary"]
     page = (tmp_path / "report" / "index.html").read_text("utf-8").replace("\n", " ")
     assert "120 items of “data” replace them" in page
+    # The items that replace training texts are on the page, too.
+    assert ">not tested</td>" in page
 
 
 def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
     train = table(tmp_path / "train.csv", 400, 8)
     answer = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=str(train))
-    assert "on 130 items" in answer["result"]["verdict"]["summary"]
+    assert "130 tested items" in answer["result"]["verdict"]["summary"]
     assert answer["result"]["verdict"]["tone"] == "warn"
     in_memory = shortcuts(
         table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=pd.read_csv(train, sep=";")
@@ -181,7 +185,7 @@ def test_a_number_of_items_goes_before_the_budget(tmp_path):
     for options, n_items in (({"items": 130, "budget": 1}, 130), ({"budget": 1}, 100)):
         answer = shortcuts(data, tmp_path, train=str(train), options={"shortcuts": options})
         assert answer["result"]["data"]["swaps"]["n_items"] == n_items
-        assert f"{n_items} items of 150" in answer["result"]["verdict"]["summary"]
+        assert f"The test used {n_items} of 150 items." in answer["result"]["verdict"]["summary"]
 
 
 def test_seconds_warn_and_are_read_as_passes(tmp_path):

@@ -43,7 +43,7 @@ N_WORDS = 6
 
 
 CRITERION_NAMES = {
-    "decided": "share of predictions that the words decide, at most",
+    "decided": "share of predictions that flip when the words are swapped, at most",
     "decided_high": "upper bound of this share, at most",
     "gap": "difference between the accuracies with swapped and without words, at most",
     "removed": "accuracy without the words, at least",
@@ -76,16 +76,6 @@ def get_accuracy_gain(result: RepairResult) -> float:
     return (reading.unchanged.value or 0.0) - (reading.removed.value or 0.0)
 
 
-def get_accuracy_cost(result: RepairResult) -> float:
-    """Return by how much the repair lowers the accuracy on the audited items.
-
-    It is negative if the repaired model is better, such as after a shortcut that mostly misled.
-    """
-    old_accuracy = verified(result).before.unchanged.value or 0.0
-    new_accuracy = verified(result).after.unchanged.value or 0.0
-    return old_accuracy - new_accuracy
-
-
 def list_accuracies(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each version of the items: its name, the accuracies before and after, a p-value.
 
@@ -110,12 +100,16 @@ def list_accuracies(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
 def list_shares(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """Yield two rows of name, figure before and figure after the repair.
 
-    They are the share of predictions that the words decide, and the calibration error. The
+    They are the share of predictions that flip when the words are swapped, and the calibration error. The
     association of the words in the training texts is not shown, because the edit removes it
     whatever the model learns.
     """
     old_reading, new_reading = verified(result).readings
-    yield "predictions that the words decide", old_reading.decided, new_reading.decided
+    yield (
+        "predictions that flip when the words are swapped",
+        old_reading.decided,
+        new_reading.decided,
+    )
     # The error is None, and shown as a dash, if the first model cannot be queried again.
     yield (
         "calibration error without the words",
@@ -157,7 +151,7 @@ def list_swaps(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     """
     verification = verified(result)
     names = result.findings.label_names
-    # Items whose prediction the words decided show best what the repair changed.
+    # Items whose prediction flipped show best what the repair changed.
     if verification.has_first_model:
         original, swapped = verification.predictions[0]
         indices = np.flatnonzero(original != swapped)
@@ -224,7 +218,7 @@ def _mark_swapped_words(text: str, original: str) -> tuple[Mark, ...]:
 
 
 def contrast_shares(result: RepairResult) -> tuple[Estimate, Estimate]:
-    """Return what the words decide before and after."""
+    """Return the shares of predictions that flip when the words are swapped, before and after."""
     return verified(result).before.decided, verified(result).after.decided
 
 
@@ -235,7 +229,6 @@ REPAIR = Question(
         __file__,
         name_words=name_words,
         get_accuracy_gain=get_accuracy_gain,
-        get_accuracy_cost=get_accuracy_cost,
         verified=verified,
         MIN_ITEMS=MIN_ITEMS,
     ),

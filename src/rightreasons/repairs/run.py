@@ -77,7 +77,7 @@ def repair(  # noqa: PLR0913 - what to repair, with what, and where to
     and with the words swapped. Further rounds follow as long as the retrained model relies on other
     words that are no reasons for a label. Only words that were judged to be no reasons are edited.
 
-    The repair is accepted if afterwards the words decide at most 5 % of the predictions (the
+    The repair is accepted if afterwards swapping the words flips at most 5 % of the predictions (the
     interval ends below 10 %), the accuracies with swapped words and without words differ by at most
     3 points, the accuracy without the words falls by at most 2 points, and the accuracy on
     unchanged texts is at most 3 points below the former accuracy without the words.

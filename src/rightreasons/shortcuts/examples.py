@@ -59,7 +59,7 @@ def list_swapped_examples(
 
     Yields:
         The original items, with marks at the swapped words and a note such as "When it becomes
-        “dull”: negative (98.0%)."
+        “dull”, the prediction is negative (98.0%)."
     """
     feature = feature or measurement.strongest
     if feature is None:
@@ -89,7 +89,7 @@ def list_swapped_examples(
         # Answers of a log or a generating model have no confidence.
         if not measurement.context.answers_once:
             label = f"{label} ({percent(item.confidence)})"
-        note = f"When {join_parts(clauses)}: {label}."
+        note = f"When {join_parts(clauses)}, the prediction is {label}."
         yield dataclasses.replace(example, note=note)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.interning import intern_token_lists
 from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.results import Result
 from rightreasons.core.validation import softmax
 from rightreasons.shortcuts.swapping import edits, forms, pairs
 from rightreasons.shortcuts.swapping.edits import NO_EDIT, Edit, Pair
-from rightreasons.shortcuts.swapping.segments import Text
+from rightreasons.shortcuts.swapping.segments import Text, get_kind
 from rightreasons.shortcuts.swapping.training import TrainingTexts
-from rightreasons.shortcuts.swapping.word_lists import Key, WordList
+from rightreasons.shortcuts.swapping.word_lists import N_PARTNERS, Drop, Key, WordList
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
 
 Flags = NDArray[np.bool_]
@@ -78,6 +79,33 @@ class Donors(NamedTuple):
     peer: Text | None
 
 
+@dataclasses.dataclass(frozen=True)
+class SwapCounts(Result):
+    """Numbers of items from which the effect of a feature is computed.
+
+    A deciding share is `(n_flipped - n_control_flipped) / n_items`.
+
+    Attributes:
+        n_items: Number of tested items, including those without the feature.
+        n_containing: Number of these that contain a word of the feature; None if the feature does
+            not consist of particular words.
+        n_swapped: Number of items in which something was swapped.
+        n_flipped: Number of these whose prediction changes.
+        n_controls: Number of items with a control.
+        n_control_flipped: Number of these whose prediction changes with the control.
+        n_towards_other: Number of items that were swapped towards another label than the predicted
+            one, of which the follow rate is a share.
+    """
+
+    n_items: int
+    n_containing: int | None
+    n_swapped: int
+    n_flipped: int
+    n_controls: int
+    n_control_flipped: int
+    n_towards_other: int
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcome:
     """Predictions after an edit and after its control.
@@ -89,6 +117,8 @@ class Outcome:
         control: (M,) label predicted for each control; -1 if there is none.
         goals: (M,) label that the new feature predicts; -1 if there is none.
         words: M tuples of replaced words.
+        has_words: (M,) whether an item contains a word of the feature; None if the feature does not
+            consist of particular words.
     """
 
     rows: Rows
@@ -97,6 +127,7 @@ class Outcome:
     control: Labels
     goals: Labels
     words: Sequence[tuple[str, ...]]
+    has_words: Flags | None = None
 
     @property
     def is_edited(self) -> Flags:
@@ -105,6 +136,9 @@ class Outcome:
 
     def take(self, indices: Rows) -> Outcome:
         """Return the outcome of some of the edits, given their indices from 0 to M - 1."""
+        has_words = None
+        if self.has_words is not None:
+            has_words = self.has_words[indices]
         return Outcome(
             rows=self.rows[indices],
             texts=[self.texts[index] for index in indices.tolist()],
@@ -112,6 +146,7 @@ class Outcome:
             control=self.control[indices],
             goals=self.goals[indices],
             words=[self.words[index] for index in indices.tolist()],
+            has_words=has_words,
         )
 
 
@@ -281,13 +316,15 @@ class Experiment:
         Returns:
             The outcome of the M items. An item without an edit has the predictions -1.
         """
-        has_words = np.ones(len(rows), dtype=np.bool_)
+        has_words: Flags | None = None
+        indices = np.arange(len(rows))
         if keys is not None:
             has_words = np.isin(rows, self.find_rows(keys))
+            indices = np.flatnonzero(has_words)
 
         edit_by_index: dict[int, Edit] = {}
         queries: list[Text | None] = []
-        for index in np.flatnonzero(has_words).tolist():
+        for index in indices.tolist():
             # `rows` may be any of the items, in any order.
             edit = make_edit(int(rows[index]))
             edit_by_index[index] = edit
@@ -308,7 +345,7 @@ class Experiment:
             treated[index] = self.get_label(edit.treated)
             control[index] = self.get_label(edit.control)
             goals[index] = edit.goal
-        return Outcome(rows, texts, treated, control, goals, words)
+        return Outcome(rows, texts, treated, control, goals, words, has_words)
 
     # ------------------------------------------------------------------ words
 
@@ -370,6 +407,59 @@ class Experiment:
             return edits.swap_strongest(self.training, words, self.items[row], **arguments)
 
         return self.run(rows, make_edit, keys=words.labels)
+
+    def exchange_strongest(self, strongest: Mapping[int, Drop]) -> Outcome:
+        """Replace the strongest word of each learning item by that of another learning item.
+
+        The other item has another predicted label, and its word matters about as much.
+
+        Args:
+            strongest: Row -> the token of this item that matters most.
+        """
+
+        def make_edit(row: int) -> Edit:
+            drop = strongest.get(row)
+            if drop is None:
+                return NO_EDIT
+            goal = int(self.goals[row])
+            partners = self._list_partners(drop, goal, strongest)
+            if not partners:
+                return NO_EDIT
+            rng = self.make_rng("strongest of all", row)
+            word = partners[int(rng.integers(len(partners)))]
+            return edits.replace_word(
+                self.training, self.items[row], drop.token.key, word, goal=goal, rng=rng
+            )
+
+        return self.run(self.learning_rows, make_edit)
+
+    def _list_partners(self, drop: Drop, goal: int, strongest: Mapping[int, Drop]) -> list[str]:
+        """Return the strongest words of items with another predicted label that matter about as much.
+
+        Args:
+            drop: Effect of the word to replace.
+            goal: The other label; -1 if there is none.
+            strongest: Row -> the token of this item that matters most.
+
+        Returns:
+            At most `N_PARTNERS` words of the same column, the most similar first. They are of the
+            same kind (word, number or mark) if there are any.
+        """
+        candidates = []
+        for row, candidate in strongest.items():
+            if self.predictions[row] == goal and candidate.token.column == drop.token.column:
+                candidates.append(candidate)
+        # A number instead of a word would make an unnatural text.
+        kind = get_kind(drop.token.word)
+        same_kind = [
+            candidate for candidate in candidates if get_kind(candidate.token.word) == kind
+        ]
+        # Of two equal distances, the earlier row comes first.
+        partners = sorted(
+            same_kind or candidates,
+            key=lambda candidate: (abs(candidate.size - drop.size), candidate.row),
+        )
+        return [partner.token.word for partner in partners[:N_PARTNERS]]
 
     def swap_rare_words(self) -> Outcome:
         """Exchange words that are in at most one training text for rare words of another label."""
@@ -653,7 +743,25 @@ class Experiment:
         is_changed = outcome.control != self.predictions[outcome.rows]
         return np.asarray((outcome.control >= 0) & is_changed)
 
-    def name_words(self, outcome: Outcome, words: WordList) -> tuple[str, ...]:
+    def count(self, outcome: Outcome) -> SwapCounts:
+        """Return the numbers of items from which the effect of an edit is computed."""
+        n_containing = None
+        if outcome.has_words is not None:
+            n_containing = int(outcome.has_words.sum())
+        # Only an edit towards another label than the predicted one shows whether the model follows.
+        has_goal = outcome.is_edited & (outcome.goals >= 0)
+        is_towards_other = has_goal & (outcome.goals != self.predictions[outcome.rows])
+        return SwapCounts(
+            n_items=len(outcome.rows),
+            n_containing=n_containing,
+            n_swapped=int(outcome.is_edited.sum()),
+            n_flipped=int(self.is_changed(outcome).sum()),
+            n_controls=int((outcome.control >= 0).sum()),
+            n_control_flipped=int(self.is_control_changed(outcome).sum()),
+            n_towards_other=int(is_towards_other.sum()),
+        )
+
+    def name_words(self, outcome: Outcome, strengths: Mapping[Key, float]) -> tuple[str, ...]:
         """Return the words of a list that contribute most to an effect, at most `MAX_NAMED`.
 
         A changed prediction counts if the control does not change it. It is divided among the words
@@ -661,14 +769,14 @@ class Experiment:
 
         Args:
             outcome: Predictions after the words of the list were replaced.
-            words: The list, with the strength of each word.
+            strengths: (column, word) -> strength of each word that may have been replaced.
         """
-        strengths = {word: strength for (_, word), strength in words.strengths.items()}
+        strength_by_word = {word: strength for (_, word), strength in strengths.items()}
         contributions: dict[str, float] = {}
         is_cause = self.is_changed(outcome) & ~self.is_control_changed(outcome)
         for index in np.flatnonzero(is_cause).tolist():
             replaced_words = outcome.words[index]
-            squares = [strengths[word] ** 2 for word in replaced_words]
+            squares = [strength_by_word[word] ** 2 for word in replaced_words]
             # Suspected words may all have a strength of 0.
             total = max(sum(squares), 1e-12)
             for word, square in zip(replaced_words, squares, strict=True):

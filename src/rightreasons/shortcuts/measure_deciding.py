@@ -3,8 +3,8 @@
 Two sources offer words: the labels of the training texts, and the model itself, which loses
 confidence when a word that it relies on is left out. Single pairs of words are swapped one at a
 time. Residual tests then ask whether anything else decides: all listed words at once, the words of
-a single label if a few of them are in most texts, the strongest word of each text, the form, the
-length, a third of the text, rare words. Each effect is the share of predictions that change, minus
+a single label if a few of them are in most texts, the strongest word of each text, in a list or not,
+the form, the length, a third of the text, rare words. Each effect is the share of predictions that change, minus
 the share that change under a matched control.
 
 `measure_swaps` is the entry point. The number of items follows from the data and the budget in
@@ -29,7 +29,7 @@ from rightreasons.core.decisions import MARGINS, Decision, Margin, decide_above
 from rightreasons.core.estimates import Estimate, estimate_share
 from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
+from rightreasons.core.results import NOT_SERIALIZED, Result
 from rightreasons.core.store import digest_value
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.experiment import (
@@ -38,6 +38,7 @@ from rightreasons.shortcuts.experiment import (
     THIRDS,
     Experiment,
     Outcome,
+    SwapCounts,
     encode_clusters,
 )
 from rightreasons.shortcuts.swapping import forms
@@ -45,7 +46,12 @@ from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates
 from rightreasons.shortcuts.swapping.edits import Pair
 from rightreasons.shortcuts.swapping.exclusive import list_exclusive_words
 from rightreasons.shortcuts.swapping.naming import name_form_parts
-from rightreasons.shortcuts.swapping.own_list import MAX_LEFT_OUT, learn_own_list
+from rightreasons.shortcuts.swapping.own_list import (
+    MAX_LEFT_OUT,
+    find_strongest_drops,
+    learn_own_list,
+    measure_drops,
+)
 from rightreasons.shortcuts.swapping.pairing import pair_words
 from rightreasons.shortcuts.swapping.record import FeatureRecord, make_recorded_list
 from rightreasons.shortcuts.swapping.segments import Text
@@ -76,6 +82,9 @@ NO_RECORD = FeatureRecord()
 N_REPEATED = 50
 """Number of unchanged items that the model reads twice, to see whether its predictions are equal."""
 
+STRONGEST_TEST = "strongest word per text"
+"""Test of the word of each text whose removal lowers the confidence most, in a list or not."""
+
 OWN_LIST_TEST = "a word per text"
 """Test of the words whose removal lowers the model's confidence."""
 
@@ -93,6 +102,8 @@ TEST_MARGINS: Mapping[str, Margin] = {
     "words listed before": Margin(small=0.5, large=0.45),
     "a word per text": Margin(small=0.4, large=0.4),
     "a word per text before": Margin(small=0.4, large=0.4),
+    # A reader's words decide up to .55 if each is the strongest of its text.
+    STRONGEST_TEST: Margin(small=0.7, large=0.7),
     # A few dozen words that are in most texts and nearly determine their label are one feature.
     "exclusive words": MARGINS["decides"],
     "exclusive words before": MARGINS["decides"],
@@ -122,6 +133,7 @@ WORD_TESTS = frozenset(
         "exclusive words before",
         "a word per text",
         "a word per text before",
+        "strongest word per text",
         "rare words",
         "insertion",
     }
@@ -154,6 +166,9 @@ class FeatureEffect(Result):
         decision: Verdict on the share.
         level: Confidence level of the intervals over all tests.
         label: Label to which an inserted word flips predictions; -1 for other tests.
+        counts: Numbers of items from which the effect is computed.
+        runner_up: For the test "place", the effect of the second most effective third, which is
+            subtracted from that of the first; None for other tests. audit.json does not store it.
     """
 
     test: str
@@ -163,6 +178,8 @@ class FeatureEffect(Result):
     decision: Decision
     level: float = 0.95
     label: int = -1
+    counts: SwapCounts | None = None
+    runner_up: FeatureEffect | None = dataclasses.field(default=None, metadata=NOT_SERIALIZED)
 
     @property
     def key(self) -> str:
@@ -248,11 +265,12 @@ class SwapMeasurement:
             it.
         strongest_pair: Effect of the strongest pair, selected and measured on different halves of
             the items; None without pairs.
-        accuracy: Accuracy on the labeled items that were measured; None if there are none.
+        accuracy: Accuracy on the `n_labeled` items; None if there are none.
         most_frequent: Share of the most frequent gold label among them.
         accuracy_without: Accuracy with every word that predicts a label replaced by a neutral one.
         n_items: Number of items measured.
         n_available: Number of items in the data.
+        n_labeled: Number of the measured items with a label.
         n_passes: Number of edited items that the model was asked about.
         n_duplicates: Number of measured items that nearly repeat an earlier one.
         n_unstable: Number of unchanged items, of `N_REPEATED`, that the model answered differently.
@@ -271,6 +289,7 @@ class SwapMeasurement:
     accuracy_without: Estimate | None
     n_items: int
     n_available: int
+    n_labeled: int
     n_passes: int
     n_duplicates: int = 0
     n_unstable: int = 0
@@ -475,6 +494,7 @@ class _TestSuite:
 
         Attributes:
             label_list: Words that predict a label in the training texts.
+            drops: Tokens of the learning items, with the effect of leaving each out.
             own_list: Words whose removal lowers the model's confidence.
             pairs: Pair of words -> predictions after the swap of its words.
             thirds: Name of a third, such as "first third" -> predictions after its exchange.
@@ -487,7 +507,8 @@ class _TestSuite:
         """
         experiment = self.experiment
         self.label_list = experiment.training.list_by_labels()
-        self.own_list = learn_own_list(experiment)
+        self.drops = measure_drops(experiment)
+        self.own_list = learn_own_list(experiment, self.drops)
         self.pairs: dict[Pair, Outcome] = {}
         self.thirds: dict[str, Outcome] = {}
         self.inserted: dict[Key, _Insertion] = {}
@@ -497,6 +518,7 @@ class _TestSuite:
         self.lists: dict[str, WordList] = {}
         self._swap_pairs()
         self._swap_lists()
+        self._exchange_strongest_words()
         self._swap_earlier_lists()
         self._exchange_forms()
         self._exchange_texts()
@@ -559,6 +581,18 @@ class _TestSuite:
         if declared_keys:
             self._swap_list("declared words", self.label_list.restrict(declared_keys))
 
+    def _exchange_strongest_words(self) -> None:
+        """Exchange the strongest word of each learning item, and store the outcome.
+
+        No list is needed: hundreds of words that occur in a few texts each may decide together.
+        """
+        experiment = self.experiment
+        strongest = find_strongest_drops(self.drops, experiment.training.reasons)
+        outcome = experiment.exchange_strongest(strongest)
+        strengths = {drop.token.key: drop.size for drop in strongest.values()}
+        names = experiment.name_words(outcome, strengths)
+        self._store_outcome(STRONGEST_TEST, outcome, names)
+
     def _swap_earlier_lists(self) -> None:
         """Repeat the tests of an earlier audit: its decisive words together, and its word lists.
 
@@ -589,7 +623,7 @@ class _TestSuite:
             # The name of the test seeds the swap. With the name of the earlier test, the same
             # replacements are drawn as in the earlier audit.
             outcome = self._exchange_words(test, words)
-            names = experiment.name_words(outcome, words)
+            names = experiment.name_words(outcome, words.strengths)
             self._store_outcome(EARLIER_TESTS[test], outcome, names)
 
     def _swap_list(self, test: str, words: WordList) -> None:
@@ -606,7 +640,7 @@ class _TestSuite:
         if test in EARLIER_TESTS:
             self.lists[test] = words
         outcome = self._exchange_words(test, words)
-        names = self.experiment.name_words(outcome, words)
+        names = self.experiment.name_words(outcome, words.strengths)
         self._store_outcome(test, outcome, names)
 
     def _exchange_words(self, test: str, words: WordList) -> Outcome:
@@ -754,7 +788,11 @@ class _TestSuite:
             deciding_share=float(excess.mean()),
             interval=interval,
         )
-        return self._decide_effect("place", strongest, (), effect, outcome)
+        row = self._decide_effect("place", strongest, (), effect, outcome)
+        second_outcome = self.thirds[second]
+        second_effect = experiment.measure(second_outcome, self.corrected)
+        runner_up = self._decide_effect("place", second, (), second_effect, second_outcome)
+        return dataclasses.replace(row, runner_up=runner_up)
 
     def list_pairs(self, order: NDArray[np.intp]) -> list[PairChanges]:
         """Return the predictions that each pair of words changes, the most effective pair first.
@@ -823,6 +861,8 @@ class _TestSuite:
             treated=np.where(mask, alternative.treated, outcome.treated),
             control=np.where(mask, alternative.control, outcome.control),
             goals=np.where(mask, alternative.goals, outcome.goals),
+            # The items were not edited by the swap of the same words.
+            has_words=None,
         )
 
     def list_insertions(self) -> list[FeatureEffect]:
@@ -871,7 +911,15 @@ class _TestSuite:
         # Items of one cluster count as one unit.
         n_units = count_units(self.experiment.get_clusters(outcome.rows), n_items)
         decision = decide_above(effect.estimate, margin, n_items, n_units)
-        return FeatureEffect(test, name, words, effect, decision, level=self.resampling.level)
+        return FeatureEffect(
+            test,
+            name,
+            words,
+            effect,
+            decision,
+            level=self.resampling.level,
+            counts=self.experiment.count(outcome),
+        )
 
     # ------------------------------------------------------------------ summary
 
@@ -914,6 +962,7 @@ class _TestSuite:
             accuracy_without=self._estimate_accuracy(neutral_predictions, labels),
             n_items=len(order),
             n_available=n_available,
+            n_labeled=len(labeled),
             n_passes=experiment.n_asked,
             n_duplicates=n_duplicates,
             n_unstable=self._count_unstable(),

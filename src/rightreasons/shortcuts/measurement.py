@@ -45,6 +45,7 @@ from rightreasons.shortcuts.measure_deciding import (
     EARLIER_TESTS,
     NAMING_TESTS,
     NO_RECORD,
+    STRONGEST_TEST,
     FeatureEffect,
     SwapMeasurement,
     convert_seconds,
@@ -170,6 +171,13 @@ class ShortcutAnswers:
         """Number of items of the primary split whose attributions were measured."""
         return self.measured.reliance.n_items if self.measured else 0
 
+    @property
+    def n_replacing(self) -> int:
+        """Number of audited items that replace missing training texts, and are not tested."""
+        if not self.is_halved or self.context.train is None:
+            return 0
+        return len(self.context.train)
+
     @functools.cached_property
     def conclusion(self) -> str:
         """The key of the verdict."""
@@ -190,14 +198,16 @@ class ShortcutAnswers:
         # The effects are sorted.
         largest_share = decisive[0].effect.deciding_share
 
-        def rank(row: FeatureEffect) -> tuple[bool, bool, float]:
+        def rank(row: FeatureEffect) -> tuple[bool, bool, bool, float]:
             """Return a key that is smaller for features that are named first."""
             share = row.effect.deciding_share
             is_spurious = row.decision.level == "large" and self.judge.judge(row) == "spurious"
             # A single pair is easier to judge than a list that contains it, and is named first
             # unless the list decides much more.
             is_strong_pair = row.test == "words" and share > 0.6 * largest_share
-            return not is_spurious, not is_strong_pair, -share
+            # The strongest word of each text is named last: a list says which words decide.
+            is_unlisted = row.test == STRONGEST_TEST
+            return not is_spurious, not is_strong_pair, is_unlisted, -share
 
         return sorted(decisive, key=rank)
 
@@ -208,8 +218,9 @@ class ShortcutAnswers:
 
     @property
     def undecided(self) -> list[FeatureEffect]:
-        """Effects whose intervals include a margin, largest first."""
-        return [row for row in self.effects if row.decision.level == "unknown"]
+        """Effects whose intervals include a margin, largest first; words without a list come last."""
+        undecided = [row for row in self.effects if row.decision.level == "unknown"]
+        return sorted(undecided, key=lambda row: row.test == STRONGEST_TEST)
 
     @property
     def strongest(self) -> FeatureEffect | None:

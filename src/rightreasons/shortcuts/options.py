@@ -107,6 +107,10 @@ class ShortcutsOptions(QuestionOptions):
             return self.budget
         return SWAP_BUDGET if context.prompted is None else PROMPTED_SWAP_BUDGET
 
+    def find_item_limit(self, context: Any) -> int:
+        """Return about how many items are tested at most, which follows from the options."""
+        return self.items or self.get_budget(context) // PASSES_PER_ITEM
+
     def passes(self, context: Any) -> float:
         """Estimate the number of passes of one item; one with its gradient counts as three.
 

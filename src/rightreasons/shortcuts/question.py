@@ -34,7 +34,7 @@ from rightreasons.shortcuts.examples import (
     list_swapped_examples,
 )
 from rightreasons.shortcuts.judging import TONES
-from rightreasons.shortcuts.measure_deciding import WORD_TESTS
+from rightreasons.shortcuts.measure_deciding import WORD_TESTS, FeatureEffect
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
     POWER,
@@ -46,7 +46,10 @@ from rightreasons.shortcuts.measurement import (
 )
 from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.plots import draw_bins, draw_tests, draw_training, draw_types
+from rightreasons.shortcuts.swapping.edits import Pair
+from rightreasons.shortcuts.swapping.word_lists import MAX_WORDS
 from rightreasons.shortcuts.wording import (
+    describe_decision,
     describe_margin,
     is_plural,
     list_cells,
@@ -65,6 +68,53 @@ SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022; Tango 1998"
 def get_deciding_share(measurement: ShortcutAnswers) -> Estimate | None:
     """Return the share of all predictions that the strongest feature decides."""
     return measurement.deciding_estimate
+
+
+def count_tested(measurement: ShortcutAnswers) -> int:
+    """Return the number of items from which the share of the strongest feature is computed."""
+    # Items that selected the words of the feature are no part of its test.
+    return 0 if measurement.reported is None else measurement.reported.effect.n_items
+
+
+def count_followable(measurement: ShortcutAnswers) -> int:
+    """Return the number of swaps of the strongest feature, of which the follow rate is a share."""
+    strongest = measurement.strongest
+    if strongest is None or strongest.counts is None:
+        return 0
+    return strongest.counts.n_towards_other
+
+
+def compare_with_control(measurement: ShortcutAnswers) -> tuple[float | None, float | None]:
+    """Return two shares whose difference is what the strongest feature decides.
+
+    They are the shares of all tested predictions that flip with the swap and with the control. For
+    a third of the text, they are the differences of these two, for the third and for the second
+    most effective one. For one text of a pair, they are the share of predictions that stay the same
+    without the other text, and that by chance.
+
+    Args:
+        measurement: Answers with a feature that decides.
+
+    Returns:
+        The two shares; None for a share that is not defined, such as without controls.
+    """
+    row = measurement.reported
+    if row is None or row.counts is None:
+        return None, None
+    if row.test == "one text alone":
+        return row.effect.rate, row.effect.control_rate
+    if row.runner_up is not None:
+        # The effect of the third itself is a difference from that of the second one.
+        second_share = row.runner_up.effect.deciding_share
+        # A negative share has no bar.
+        if second_share < 0:
+            return None, None
+        return second_share + row.effect.deciding_share, second_share
+    counts = row.counts
+    control_share = None
+    if counts.n_controls:
+        control_share = counts.n_control_flipped / counts.n_items
+    return counts.n_flipped / counts.n_items, control_share
 
 
 def get_follow_rate(measurement: ShortcutAnswers) -> Estimate | None:
@@ -149,8 +199,7 @@ def list_item_figures(measurement: ShortcutAnswers) -> Iterator[ItemFigure]:
     # Two pairs may have the same predictive words, of which the stronger one comes first.
     figure_by_key: dict[str, ItemFigure] = {}
     for index, change in enumerate(measurement.swaps.pair_changes):
-        # The key names the words, so that a comparison never pairs two different features.
-        key = f"deciding_share.{name_pair_key(change.pair)}"
+        key = _name_item_figure(change.pair)
         if key in figure_by_key:
             continue
         ids = [measurement.context.primary.ids[row] for row in change.rows.tolist()]
@@ -164,6 +213,25 @@ def list_item_figures(measurement: ShortcutAnswers) -> Iterator[ItemFigure]:
             is_finding=is_strongest or change.effect.is_decisive,
         )
     yield from figure_by_key.values()
+
+
+def find_item_figure(measurement: ShortcutAnswers, feature: FeatureEffect) -> str:
+    """Return the key of the figure by item of a feature; "" if the feature is no pair of words.
+
+    Args:
+        measurement: The answers, with the swaps.
+        feature: The feature.
+    """
+    for change in measurement.swaps.pair_changes:
+        if change.effect.key == feature.key:
+            return _name_item_figure(change.pair)
+    return ""
+
+
+def _name_item_figure(pair: Pair) -> str:
+    """Return the key of the figure whether the swap of a pair of words flips each prediction."""
+    # The key names the words, so that a comparison never pairs two different features.
+    return f"deciding_share.{name_pair_key(pair)}"
 
 
 def make_data(measurement: Any) -> dict[str, Any]:
@@ -220,21 +288,21 @@ FIGURES = (
         get_deciding_share,
         SWAPS,
         better="lower",
-        n=lambda m: m.swaps.n_items,
+        n=count_tested,
     ),
     Figure(
         "follow_rate",
         get_follow_rate,
         SWAPS,
         better="lower",
-        n=lambda m: m.swaps.n_items,
+        n=count_followable,
     ),
     Figure(
         "accuracy_without_cues",
         lambda m: m.swaps.accuracy_without,
         SWAPS,
         better="higher",
-        n=lambda m: m.swaps.n_items,
+        n=lambda m: m.swaps.n_labeled,
     ),
     # A shortcut rate has no better direction: words that predict a label often mean it.
     Figure(
@@ -330,6 +398,7 @@ LEADS = (
         size=lambda m: max((row.effect.deciding_share for row in m.deciding), default=0.0),
         pair=lambda m: tuple(list_swapped_examples(m, m.named_before))[:1],
         contrast=lambda m: (m.previous.decisive_share, m.named_before.estimate),
+        item_figure=lambda m: find_item_figure(m, m.named_before),
         condition=lambda m: m.named_before,
     ),
     Lead(
@@ -339,7 +408,8 @@ LEADS = (
         # The size orders the answers of an audit; a share below the control is no finding.
         size=lambda m: max(m.reported.effect.deciding_share, 0.0),
         pair=lambda m: tuple(list_swapped_examples(m))[:1],
-        contrast=lambda m: (m.reported.effect.rate, m.reported.effect.control_rate),
+        contrast=compare_with_control,
+        item_figure=lambda m: find_item_figure(m, m.strongest),
         condition=lambda m: m.deciding,
     ),
     # The swaps of a rare feature may change all of its few predictions: without a finding, the
@@ -354,14 +424,16 @@ SHORTCUTS = Question(
         __file__,
         MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
+        MAX_WORDS=MAX_WORDS,
         WORD_TESTS=WORD_TESTS,
         is_plural=is_plural,
         needs_agreement=needs_agreement,
         margin_of=describe_margin,
+        describe_decision=describe_decision,
         subject=subject,
         find_missing_class=find_missing_class,
     ),
-    without_model="Words are swapped and the model asked again, "
+    without_model="The tests swap words and query the model again, "
     "which stored predictions do not allow.",
     needs=NEEDS,
     measure=measure,

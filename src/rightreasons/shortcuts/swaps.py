@@ -190,7 +190,7 @@ def paired_share_interval(
     n_items = len(differences)
     if not n_items:
         raise ValueError("Expected at least one item, but got none.")
-    n_effective = n_items / _compute_design_effect(differences, clusters)
+    n_effective = n_items / _compute_design_effect(differences, clusters, confidence_level)
     scale = n_effective / n_items
     # Dependent items carry the information of fewer independent ones.
     n_first = float((differences > 0).sum()) * scale
@@ -248,7 +248,9 @@ def _compute_score(
     return distance / math.sqrt(variance)
 
 
-def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> float:
+def _compute_design_effect(
+    differences: NDArray[np.float64], clusters: Any, confidence_level: float
+) -> float:
     """Return the factor by which clusters increase the variance of a mean; 1 for independent items.
 
     It is the variance of the mean over clusters divided by that over items (Korn and Graubard
@@ -257,6 +259,7 @@ def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> f
     Args:
         differences: (N,) values.
         clusters: (N,) cluster of each item; None for independent items.
+        confidence_level: Level of the interval. The correction grows with it.
     """
     n_items = len(differences)
     codes = number_clusters(clusters, n_items)
@@ -274,8 +277,10 @@ def _compute_design_effect(differences: NDArray[np.float64], clusters: Any) -> f
     cluster_squares = float((cluster_sums**2).sum())
     effect = n_clusters / (n_clusters - 1) * cluster_squares / squares
     # The variance over few clusters is uncertain: Student's t replaces the normal quantile.
-    cluster_quantile = special.stdtrit(n_clusters - 1, 0.975)
-    item_quantile = special.stdtrit(max(n_items - 1, 1), 0.975)
+    # The ratio to Student's t of single items is 1 if each item is a cluster.
+    probability = 0.5 + confidence_level / 2
+    cluster_quantile = special.stdtrit(n_clusters - 1, probability)
+    item_quantile = special.stdtrit(max(n_items - 1, 1), probability)
     quantile_ratio = float(cluster_quantile / item_quantile)
     return min(max(effect, 1.0), max_effect) * quantile_ratio**2
 

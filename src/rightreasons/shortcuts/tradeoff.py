@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Floats
 from rightreasons.core.classification import AVERAGES, MAX_CLASSES
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -85,7 +86,8 @@ def shortcut_tradeoff(
         n_classes: Number of classes K. Macro F1 is then the mean over all K classes, and a class
             that is neither a label nor predicted has an F1 of 0, as with `labels=range(K)` in
             scikit-learn. If None (default), the mean is over the classes that occur as a label or a
-            prediction.
+            prediction, as in scikit-learn without `labels`. `classification_scores` follows the
+            same rule, and the paper does not name its own.
         resampling: How the interval is resampled.
 
     Returns:
@@ -121,7 +123,9 @@ def shortcut_tradeoff(
     largest = max(int(predicted.max()), int(labels.max()), 1)
     size = n_classes or largest + 1
     if average == "binary" and size != 2:
-        raise ValueError(f"Expected two classes for average='binary', but got {size}.")
+        raise OptionError(
+            f"Expected two classes for average='binary', but got {size}.", option="average"
+        )
 
     counts = _count_cells(labels, predicted, flags, size)
     is_averaged = _find_occurring_classes(counts)

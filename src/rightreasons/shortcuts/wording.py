@@ -29,6 +29,7 @@ GROUPS = {
     "all listed words": "words",
     "exclusive words": "words of a single label",
     "a word per text": "a single word of each text",
+    "strongest word per text": "the strongest word of each text",
     "rare words": "rare words",
 }
 """Test of a list -> name of its words."""

@@ -191,6 +191,32 @@ def swap_strongest(
     return _edit_words(training, item, replacements, goal, rng, excluded=words.labels)
 
 
+def replace_word(
+    training: TrainingTexts,
+    item: Text,
+    key: Key,
+    word: str,
+    *,
+    goal: int,
+    rng: Rng,
+) -> Edit:
+    """Replace all occurrences of a word of an item; the control replaces as many other words.
+
+    Args:
+        training: Labeled texts, which offer the neutral words of the control.
+        item: A tuple of one text, or of two texts for a task of pairs.
+        key: Column and word to replace.
+        word: The new word.
+        goal: Label that the new word predicts.
+        rng: Generator of the choices of the control.
+    """
+    replacements = []
+    for token in training.segmenter.split(item):
+        if token.key == key:
+            replacements.append((token, word))
+    return _edit_words(training, item, replacements, goal, rng, excluded=())
+
+
 def draw_similar_neutral(training: TrainingTexts, key: Key, rng: Rng) -> str | None:
     """Draw a neutral word that is about as frequent as a word; None if there is none."""
     column, _ = key

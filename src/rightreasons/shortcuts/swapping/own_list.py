@@ -1,19 +1,22 @@
-"""The model's own list: words whose removal lowers the score of the predicted label.
+"""The model's own words: words whose removal lowers the score of the predicted label.
 
-`learn_own_list` leaves out the tokens of the learning items one at a time. The list needs no label,
-and shows what a model relies on even if the audited file balances it.
+`measure_drops` leaves out the tokens of the learning items one at a time. `learn_own_list` lists the
+words that matter in many items, and `find_strongest_drops` the one that matters most in each item,
+which may occur nowhere else. Neither needs a label, so that they show what a model relies on even if
+the audited file balances it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.shortcuts.swapping.segments import Text, delete_token
-from rightreasons.shortcuts.swapping.word_lists import Candidate, Key, WordList
+from rightreasons.shortcuts.swapping.segments import Text, Token, delete_token
+from rightreasons.shortcuts.swapping.word_lists import Candidate, Drop, Key, WordList
 
 if TYPE_CHECKING:
     from rightreasons.shortcuts.experiment import Experiment
@@ -31,21 +34,17 @@ class Removal(NamedTuple):
 
     Attributes:
         row: Row of the item.
-        key: Column and word of the token.
+        token: The token.
         text: The item without it.
     """
 
     row: int
-    key: Key
+    token: Token
     text: Text
 
 
-def learn_own_list(experiment: Experiment) -> WordList:
-    """List the words whose removal lowers the score of the predicted label, on the learning items.
-
-    The drop is that of the margin between this label's score and the next one. The drops of a word
-    are summed, so that frequent words come first. The strength of a word is its mean drop, shrunk
-    towards 0 if the word occurs only a few times.
+def measure_drops(experiment: Experiment) -> list[Drop]:
+    """Leave out each token of the learning items, and return by how much the margin drops.
 
     Args:
         experiment: The items, the model to ask, and its predictions.
@@ -54,27 +53,63 @@ def learn_own_list(experiment: Experiment) -> WordList:
     experiment.query(experiment.items[row] for row in experiment.learning_rows.tolist())
     experiment.query(removal.text for removal in removals)
 
-    # A word may support different labels in different items, so that each label has its own sum.
-    drops: dict[Key, NDArray[np.float64]] = {}
-    counts: Counter[Key] = Counter()
+    drops = []
     for removal in removals:
         label = int(experiment.predictions[removal.row])
         original = experiment.find_margin(experiment.items[removal.row], label)
         remaining = experiment.find_margin(removal.text, label)
+        # The model may have failed on a text.
         if original is not None and remaining is not None:
-            drop = drops.setdefault(removal.key, np.zeros(experiment.training.n_classes))
-            drop[label] += original - remaining
-            counts[removal.key] += 1
+            drops.append(Drop(removal.row, removal.token, original - remaining))
+    return drops
+
+
+def learn_own_list(experiment: Experiment, drops: Sequence[Drop]) -> WordList:
+    """List the words whose removal lowers the score of the predicted label, on the learning items.
+
+    The drops of a word are summed, so that frequent words come first. The strength of a word is its
+    mean drop, shrunk towards 0 if the word occurs only a few times.
+
+    Args:
+        experiment: The items and their predictions.
+        drops: Effects of the tokens that were left out.
+    """
+    # A word may support different labels in different items, so that each label has its own sum.
+    sums: dict[Key, NDArray[np.float64]] = {}
+    counts: Counter[Key] = Counter()
+    for drop in drops:
+        label = int(experiment.predictions[drop.row])
+        key = drop.token.key
+        label_sums = sums.setdefault(key, np.zeros(experiment.training.n_classes))
+        label_sums[label] += drop.size
+        counts[key] += 1
 
     candidates = []
-    for key, drop in drops.items():
-        label = int(drop.argmax())
-        size = float(drop[label])
+    for key, label_sums in sums.items():
+        label = int(label_sums.argmax())
+        size = float(label_sums[label])
         if size > 0:
             # A word that occurs once may be strong by accident.
             strength = size / (counts[key] + N_PRIOR_OCCURRENCES)
             candidates.append(Candidate(size, strength, key, label))
     return experiment.training.make_list(candidates)
+
+
+def find_strongest_drops(drops: Sequence[Drop], reasons: Collection[str]) -> dict[int, Drop]:
+    """Return, for each row, the token that matters most; rows without such a token are left out.
+
+    Args:
+        drops: Effects of the tokens that were left out.
+        reasons: Words that the user accepts as reasons for a label. They are never selected.
+    """
+    strongest: dict[int, Drop] = {}
+    for drop in drops:
+        if drop.size <= 0 or drop.token.word in reasons:
+            continue
+        # Of two equal drops, the first token of the item counts.
+        if drop.row not in strongest or drop.size > strongest[drop.row].size:
+            strongest[drop.row] = drop
+    return strongest
 
 
 def _list_removals(experiment: Experiment) -> list[Removal]:
@@ -93,5 +128,5 @@ def _list_removals(experiment: Experiment) -> list[Removal]:
             indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])
         for index in indices.tolist():
             token = tokens[index]
-            removals.append(Removal(row, token.key, delete_token(item, token)))
+            removals.append(Removal(row, token, delete_token(item, token)))
     return removals

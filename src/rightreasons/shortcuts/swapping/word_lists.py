@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.shortcuts.swapping.segments import get_kind
+from rightreasons.shortcuts.swapping.segments import Token, get_kind
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,21 @@ N_PARTNERS = 5
 
 MIN_STRENGTH = 1e-9
 """Smallest strength whose logarithm is taken."""
+
+
+class Drop(NamedTuple):
+    """The effect of leaving out one token of an item.
+
+    Attributes:
+        row: Row of the item.
+        token: The token.
+        size: Margin between the score of the predicted label and the next one, with the token minus
+            without it.
+    """
+
+    row: int
+    token: Token
+    size: float
 
 
 class Candidate(NamedTuple):
