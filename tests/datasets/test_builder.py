@@ -1,5 +1,6 @@
 """The base builder: local files, the hub, the cache key, and what it says when something is wrong."""
 
+import dataclasses
 import hashlib
 import json
 import pickle
@@ -214,6 +215,15 @@ def test_the_publishers_address(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_bytes(b"tampered\t0\n")
     with pytest.raises(ValueError, match="to be the published file"):
         Toy(cache_dir=tmp_path / "other").download_and_prepare()
+
+
+def test_files_are_published_ones_only_if_each_has_a_checksum(data_dir, monkeypatch):
+    assert Toy(data_dir=data_dir).is_published
+
+    first, second = Toy.SOURCES
+    unverified = dataclasses.replace(second, sha256=None)
+    monkeypatch.setattr(Toy, "SOURCES", (first, unverified))
+    assert not Toy(data_dir=data_dir).is_published
 
 
 def test_unknown_names_answer_with_the_nearest(data_dir):

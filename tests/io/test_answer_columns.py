@@ -178,7 +178,7 @@ def test_columns_called_as_the_labels_are_scores_whose_kind_is_a_question():
         predictions = read_predictions(columns, scores="logits")
 
     assert not resolution.readable
-    assert "scores='logits'" in resolution.doubts[0]
+    assert "`scores` to logits" in resolution.doubts[0]
     names = predictions.label_names
     predicted = [names[number] for number in predictions.predictions.argmax(axis=1)]
     labels = [names[number] for number in predictions.references]
@@ -202,7 +202,7 @@ def test_votes_by_class_are_no_scores():
     with pytest.raises(OptionError) as error:
         read_predictions({"정답": gold, "예": votes, "아니오": [10 - vote for vote in votes]})
 
-    assert "scores='logits'" not in str(error.value)
+    assert "`scores` to logits" not in str(error.value)
 
 
 def test_flags_next_to_fractions_may_say_which_answers_are_correct():
@@ -217,3 +217,20 @@ def test_flags_next_to_fractions_may_say_which_answers_are_correct():
 
     assert resolution.kind == "classification"
     assert "`confidence_column` and `correct_column`" in resolution.unused
+
+
+def test_objects_of_a_label_and_a_score_are_answers_with_a_confidence():
+    # What a pipeline of transformers returns, one object per row.
+    gold = ["up", "down"] * 10
+    answers = ["up", "down", "down", "down"] * 5
+    rows = [
+        {"prediction": {"label": answer, "score": 0.6 + 0.01 * row}, "gold": label}
+        for row, (answer, label) in enumerate(zip(answers, gold, strict=True))
+    ]
+
+    with pytest.warns(UserWarning, match=r"prediction\.score"):
+        predictions = read_predictions(rows)
+
+    assert predictions.kind == "confidence"
+    # Three of four answers are the label.
+    assert predictions.references.sum() == 15

@@ -62,7 +62,7 @@ def open_proposed(columns):
 
 
 @pytest.mark.parametrize(
-    ("script", "separator", "pointer"),
+    ("script", "separator", "point"),
     [
         ("Latin", " / ", point_by_text),
         ("Latin", "|", point_by_letter),
@@ -73,21 +73,24 @@ def open_proposed(columns):
         ("Devanagari", "/", point_by_text),
     ],
 )
-def test_a_text_is_split_at_its_separator_into_choices(script, separator, pointer):
+def test_a_text_is_split_at_its_separator_into_choices(script, separator, point):
     rng = np.random.default_rng(len(separator) + len(script))
     questions, choices, positions = draw_items(rng, script, n_choices=4)
     texts = [separator.join(row) for row in choices]
+    answers = point(choices, positions)
 
-    read = open_proposed({"x1": questions, "x2": texts, "x3": pointer(choices, positions)})
+    proposed = open_proposed({"x1": questions, "x2": texts, "x3": answers})
 
-    assert read == (choices, positions)
+    assert proposed == (choices, positions)
 
 
 def test_an_explanation_that_begins_with_its_class_has_no_choices():
     rng = np.random.default_rng(10)
     questions, phrases, positions = draw_items(rng, "Latin", n_choices=3)
     classes = [("yes", "no", "unclear")[position] for position in positions]
-    explanations = [f"{name}: {row[0]}" for name, row in zip(classes, phrases, strict=True)]
+    explanations = []
+    for name, row in zip(classes, phrases, strict=True):
+        explanations.append(f"{name}: {row[0]}")
 
     resolution = resolve({"x1": questions, "x2": explanations, "x3": classes})
 
@@ -111,7 +114,9 @@ def test_choices_with_letters_before_them_are_split_in_one_line_and_in_several()
         for row in choices:
             texts.append(separator.join(map(template.format, "ABCD", row)))
 
-        assert open_proposed({"x1": questions, "x2": texts, "x3": letters}) == (choices, positions)
+        proposed = open_proposed({"x1": questions, "x2": texts, "x3": letters})
+
+        assert proposed == (choices, positions)
 
 
 def test_a_known_heading_of_choices_is_read_if_its_cells_are_texts():
@@ -150,12 +155,12 @@ def test_flags_in_the_objects_of_choices_say_which_is_right():
     for row, position in zip(choices, positions, strict=True):
         objects.append([{"番": k, "文": text, "正": k == position} for k, text in enumerate(row)])
 
-    read = open_proposed({"x1": questions, "x2": objects})
+    proposed = open_proposed({"x1": questions, "x2": objects})
 
-    assert read == (choices, positions)
+    assert proposed == (choices, positions)
 
 
-def test_two_flags_in_the_objects_of_choices_are_for_a_person_to_tell_apart():
+def test_two_flags_in_the_objects_of_choices_are_a_doubt():
     questions, choices, positions = draw_items(np.random.default_rng(5), "Latin", n_choices=4)
     objects = []
     for row, position in zip(choices, positions, strict=True):
@@ -171,9 +176,9 @@ def test_lists_of_one_text_each_are_choices():
     questions, choices, positions = draw_items(np.random.default_rng(6), "Latin", n_choices=3)
     lists = [[[text] for text in row] for row in choices]
 
-    read = open_proposed({"x1": questions, "x2": lists, "x3": positions})
+    proposed = open_proposed({"x1": questions, "x2": lists, "x3": positions})
 
-    assert read == (choices, positions)
+    assert proposed == (choices, positions)
 
 
 @pytest.mark.parametrize("names", [("1", "2", "3"), ("option a", "option b", "option c")])
@@ -185,14 +190,15 @@ def test_an_object_with_a_text_per_name_is_read_by_the_column_that_names_one(nam
     if names[0].isdecimal():
         answers = list(map(int, answers))
 
-    read = open_proposed({"x1": questions, "x2": objects, "x3": answers})
+    proposed = open_proposed({"x1": questions, "x2": objects, "x3": answers})
 
-    assert read == (choices, positions)
+    assert proposed == (choices, positions)
 
 
 def test_a_record_next_to_a_class_has_fields_and_no_choices():
     questions, choices, positions = draw_items(np.random.default_rng(8), "Latin", n_choices=3)
-    records = [dict(zip(("author", "place", "title"), row, strict=True)) for row in choices]
+    fields = ("author", "place", "title")
+    records = [dict(zip(fields, row, strict=True)) for row in choices]
     table = datasets.Dataset.from_dict({"x1": questions, "x2": records, "x3": positions})
 
     assert resolve(table).kind == "classification"

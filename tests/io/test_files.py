@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from rightreasons.core.errors import OptionError
 from rightreasons.io import arrow_tables
 from rightreasons.io.arrow_tables import make_column, read_values
 from rightreasons.io.columns import get_values
@@ -341,7 +342,7 @@ def test_what_is_wrong_in_parquet(tmp_path):
     )
     for table, message in (
         (pa.table({"a": pa.array([], pa.string())}), "at least one row"),
-        (pa.table([[1], [2]], names=["a", "a"]), "each `column of .*` once, but 'a' is repeated"),
+        (pa.table([[1], [2]], names=["a", "a"]), "each column of .* once, but 'a' is repeated"),
         (pa.table({"a": deep}), "columns of at most 64 levels"),
         (damaged, "columns that `datasets` can hold"),
         (odd, "columns that `datasets` can hold"),
@@ -620,3 +621,53 @@ def test_objects_of_few_keys_are_never_sparse():
     kind = pa.struct([(key, pa.int64()) for key in keys])
 
     assert not arrow_tables._has_sparse_fields(pa.array([{}, {"key 0": 1}], kind))
+
+
+# ------------------------------------------------------------------------------------------------- folders of texts
+
+
+def test_each_file_in_the_folder_of_a_label_is_an_item(tmp_path):
+    folder = folder_of(
+        tmp_path,
+        train__gut__b_DOT_txt="Schön.\n\nSehr schön.\n".encode(),
+        train__schlecht__a_DOT_txt=b"Na ja",
+        test__gut__a_DOT_txt="Grün".encode("cp1252"),
+        LIESMICH_DOT_txt=b"Zwei Klassen.",
+    )
+
+    with pytest.warns(UserWarning, match="LIESMICH|cp1252") as caught:
+        parts = as_table(folder)
+
+    assert parts["train"].to_list() == [
+        {"id": "train/gut/b.txt", "text": "Schön.\n\nSehr schön.\n", "label": "gut"},
+        {"id": "train/schlecht/a.txt", "text": "Na ja", "label": "schlecht"},
+    ]
+    assert parts["test"]["text"][:] == ["Grün"]
+    messages = [str(warning.message) for warning in caught]
+    assert any("not read: LIESMICH.txt" in message for message in messages)
+    assert any("cp1252" in message for message in messages)
+
+
+def test_folders_of_splits_are_no_labels(tmp_path):
+    folder = folder_of(tmp_path, train__a_DOT_txt=b"One.\nTwo.\n", test__b_DOT_txt=b"Three.\n")
+
+    parts = as_table(folder)
+
+    assert parts["train"]["text"][:] == ["One.", "Two."]
+    assert parts["train"].column_names == ["text"]
+
+
+def test_a_long_row_of_too_many_cells_is_not_an_open_quotation_mark(tmp_path):
+    path = tmp_path / "a.csv"
+    # Arrow reports the first hundred characters of a row, in which the quotation mark is not closed.
+    path.write_text(f'a,b\nx,1\n"{"word, " * 40}",1,2,3\n', "utf-8")
+
+    with pytest.raises(OptionError, match="row 1 has 4"):
+        as_table(path)
+
+
+def test_nul_characters_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nab\x00c,1\n", "utf-8")
+
+    with pytest.raises(OptionError, match="NUL characters"):
+        as_table(tmp_path / "a.csv")

@@ -26,15 +26,18 @@ def write_json(path, content):
     return path
 
 
+NUMBERED_ROWS = [{"row_idx": number, "row": row} for number, row in enumerate(ROWS)]
+
+
 @pytest.mark.parametrize(
     "content",
     [
         {"version": 2, "results": {"stats": {"passed": 6}, "results": ROWS}},
         {"Definition": ["Classify."], "Instances": ROWS},
         {"schema": [{"name": "text"}, {"name": "label"}], "rows": ROWS},
-        {"features": [{"n": 1}, {"n": 2}], "rows": [{"row_idx": n, "row": r} for n, r in enumerate(ROWS)]},
+        {"features": [{"n": 1}, {"n": 2}], "rows": NUMBERED_ROWS},
     ],
-)  # fmt: skip
+)
 def test_the_one_list_of_records_below_the_top_is_the_table(content, tmp_path):
     table = as_table(write_json(tmp_path / "log.json", content))
 
@@ -42,19 +45,22 @@ def test_the_one_list_of_records_below_the_top_is_the_table(content, tmp_path):
 
 
 def test_of_two_lists_of_records_the_path_says_which(tmp_path):
-    other = [{"text": "Other", "label": "up"}] * 6
-    file = write_json(tmp_path / "log.json", {"meta": 1, "a": {"rows": ROWS}, "b": {"rows": other}})
+    other_rows = [{"text": "Other", "label": "up"}] * 6
+    content = {"meta": 1, "a": {"rows": ROWS}, "b": {"rows": other_rows}}
+    file = write_json(tmp_path / "log.json", content)
 
+    table = as_table(file, form=FileForm(rows="b.rows"))
+
+    assert len(table) == 6
     with pytest.raises(OptionError, match="a.rows") as error:
         as_table(file)
     assert error.value.option == ("rows",)
-    assert len(as_table(file, form=FileForm(rows="b.rows"))) == 6
     with pytest.raises(OptionError) as error:
         as_table(file, form=FileForm(rows="c.rows"))
     assert error.value.option == ("rows",)
 
 
-def test_records_of_a_path_in_a_description(tmp_path):
+def test_a_description_may_name_the_path_of_the_records(tmp_path):
     write_json(tmp_path / "log.json", {"meta": 1, "a": ROWS, "b": ROWS[:6]})
     description = tmp_path / "data.yaml"
     description.write_text("data: log.json\nrows: a\n")
@@ -62,7 +68,7 @@ def test_records_of_a_path_in_a_description(tmp_path):
     assert resolve(description).splits == {"data": 8}
 
 
-def test_lines_that_begin_with_a_label(tmp_path):
+def test_lines_may_begin_with_a_label(tmp_path):
     file = tmp_path / "train.txt"
     file.write_text("__label__up A fine film.\n__label__down Dull.\n\n__label__up Grand: a must.\n")
 
@@ -85,8 +91,8 @@ def test_lines_of_another_format_are_refused(line_format, content, tmp_path):
 def test_an_array_has_a_column_per_class(tmp_path):
     file = tmp_path / "scores.npy"
     np.save(file, np.array([[0.75, 0.25], [0.5, 0.5]]))
-
     assert as_table(file).to_dict() == {"0": [0.75, 0.5], "1": [0.25, 0.5]}
+
     np.save(file, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="cannot be read as an array"):
         as_table(file)
@@ -102,30 +108,30 @@ def test_token_logprobs_are_logits_of_the_tokens_that_all_items_have():
         ]
         cells.append(entries)
 
-    read = read_predictions({"label": ["up", "down"] * 4, "top_logprobs": cells})
+    parsed = read_predictions({"label": ["up", "down"] * 4, "top_logprobs": cells})
 
-    assert read.label_names == ("up", "down")
-    assert read.scores == "logits"
-    assert read.predictions[0].tolist() == [-0.25, -1.5]
+    assert parsed.label_names == ("up", "down")
+    assert parsed.scores == "logits"
+    assert parsed.predictions[0].tolist() == [-0.25, -1.5]
 
 
 def test_printed_tensors_are_scores():
     cells = ["tensor([0.25, 0.75])", "tensor([0.5, 0.5], device='cuda:0')"]
 
-    read = read_predictions({"label": [1, 0], "probs": cells})
+    parsed = read_predictions({"label": [1, 0], "probs": cells})
 
-    assert read.predictions.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert parsed.predictions.tolist() == [[0.25, 0.75], [0.5, 0.5]]
 
 
 def test_the_log_probability_of_an_answer_is_a_confidence():
     table = {"label": ["up", "down"], "answer": ["up", "up"], "logprob": [-0.5, -0.0]}
 
-    read = read_predictions(table, confidence_column="logprob")
+    parsed = read_predictions(table, confidence_column="logprob")
 
-    assert read.scores == "log_probabilities"
+    assert parsed.scores == "log_probabilities"
 
 
-def test_items_with_several_marks_are_refused_with_the_way_on():
+def test_items_with_several_marks_are_refused_with_their_option():
     cells = [{"joy": 1.0, "fear": 1.0}, {"joy": 0.0, "fear": 1.0}, {"joy": 0.0, "fear": 0.0}]
 
     with pytest.raises(OptionError, match="1 of 3") as error:
@@ -164,7 +170,7 @@ def test_an_expression_that_would_take_any_memory_or_time_ends_in_a_sentence(exp
         ("{% if text == 'Fine' %}{{ text }}{% else %}other{% endif %}", "Fine"),
     ],
 )
-def test_expressions_within_the_bounds_are_as_before(expression, value):
+def test_expressions_within_the_bounds_are_evaluated(expression, value):
     data = datasets.Dataset.from_dict({"text": ["Fine"]})
 
     assert evaluate_expression(expression, data) == [value]
@@ -172,11 +178,12 @@ def test_expressions_within_the_bounds_are_as_before(expression, value):
 
 def test_a_description_in_a_folder_is_read_with_the_folder(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\nFine film,up\nDull,down\n")
-    (tmp_path / "data.yaml").write_text("data: x.csv\ntext_column: a\nlabel_column: b\n")
-
+    description = tmp_path / "data.yaml"
+    description.write_text("data: x.csv\ntext_column: a\nlabel_column: b\n")
     assert resolve(tmp_path).columns == {"text": ("a",), "label": ("b",)}
+
     # Other tools have files of that name, which are none of ours.
-    (tmp_path / "data.yaml").write_text("nc: 2\nnames: [cat, dog]\n")
+    description.write_text("nc: 2\nnames: [cat, dog]\n")
     assert not resolve(tmp_path).columns
 
 

@@ -20,12 +20,15 @@ from rightreasons.report.runner import audit
 LABELS = ("up", "down", "up", "up", "down", "down", "up", "down", "up", "down", "down", "up")
 
 
-def make_items(n_items=12):
+IDS = [f"q-{7 * row}" for row in range(12)]
+
+
+def make_items():
     """Return items with ids that are codes, texts and gold labels."""
-    return [
-        {"id": f"q-{7 * row}", "text": f"Remark {row}", "label": LABELS[row]}
-        for row in range(n_items)
-    ]
+    items = []
+    for row, (item_id, label) in enumerate(zip(IDS, LABELS, strict=True)):
+        items.append({"id": item_id, "text": f"Remark {row}", "label": label})
+    return items
 
 
 def make_openai_line(row, text):
@@ -50,41 +53,42 @@ def write_files(folder, items, answers):
 
 @pytest.mark.parametrize("make_line", [make_openai_line, make_anthropic_line])
 def test_the_output_of_a_batch_is_joined_and_audited(make_line, tmp_path):
-    # The answers come in another order; eleven of twelve are the gold label.
-    answers = [
-        make_line(row, f" {LABELS[row] if row > 1 else 'down'}\n") for row in range(12)[::-1]
-    ]
-    items, output = write_files(tmp_path, make_items(), answers)
+    # Row 0 is "up" and row 1 "down", so that one answer of twelve is incorrect.
+    answers = ["down", "down", *LABELS[2:]]
+    lines = [make_line(row, f" {answer}\n") for row, answer in enumerate(answers)]
+    # The answers come in another order.
+    items, output = write_files(tmp_path, make_items(), lines[::-1])
 
     result = audit(items=str(items), answers=str(output), out=tmp_path / "report", progress=False)
 
-    # Row 0 is "up" and row 1 "down", so that one answer of twelve is incorrect.
     assert result.audit["answers"]["accuracy"]["value"] == pytest.approx(11 / 12)
     assert result.audit["settings"]["answers"] == str(output)
 
 
 def test_a_request_that_failed_has_an_answer_that_cannot_be_read():
-    answers = [make_openai_line(row, "up" if row else "") for row in range(12)]
+    answers = ["", *["up"] * 11]
+    lines = [make_openai_line(row, answer) for row, answer in enumerate(answers)]
 
-    joined = join_files(JoinedFiles(make_items(), answers), FileForm(), as_table)
+    joined = join_files(JoinedFiles(make_items(), lines), FileForm(), as_table)
 
     assert joined[UNREAD] == [True, *[False] * 11]
 
 
 def test_ids_without_a_partner_are_counted_and_named():
+    # The items are rows 0 to 11.
     answers = [{"id": f"q-{7 * row}", "answer": "up"} for row in range(2, 14)]
 
-    with pytest.warns(UserWarning, match="left out") as record:
+    with pytest.warns(UserWarning, match="left out") as records:
         joined = join_files(JoinedFiles(make_items(), answers), FileForm(), as_table)
 
-    message = str(record[0].message)
+    message = str(records[0].message)
     assert "2 items have no answer (q-0, q-7)" in message
     assert "2 answers have no item (q-84, q-91)" in message
     assert len(joined) == 10
 
 
-def test_a_submission_that_calls_its_answers_as_the_solution_calls_the_labels():
-    answers = [{"id": row["id"], "label": "up"} for row in make_items()]
+def test_a_submission_may_call_its_answers_as_the_solution_calls_the_labels():
+    answers = [{"id": item_id, "label": "up"} for item_id in IDS]
 
     joined = join_files(JoinedFiles(make_items(), answers), FileForm(), as_table)
 
@@ -105,7 +109,7 @@ def test_row_numbers_of_two_files_are_no_shared_ids():
 
 def test_items_with_an_id_twice_are_refused():
     items = [*make_items(), make_items()[0]]
-    answers = [{"id": row["id"], "answer": "up"} for row in make_items()]
+    answers = [{"id": item_id, "answer": "up"} for item_id in IDS]
 
     with pytest.raises(OptionError, match="twice") as error:
         join_files(JoinedFiles(items, answers, "id"), FileForm(), as_table)
@@ -130,8 +134,8 @@ def test_one_of_two_files_is_refused(tmp_path):
     assert error.value.option == ("join",)
 
 
-def test_a_condition_may_read_both_files(tmp_path):
-    answers = [{"id": row["id"], "answer": "up"} for row in make_items()]
+def test_a_condition_may_read_both_files():
+    answers = [{"id": item_id, "answer": "up"} for item_id in IDS]
     description = read_description(JoinedFiles(make_items(), answers))
 
     with warnings.catch_warnings():

@@ -251,7 +251,7 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
         ),
         (
             {"doc_id": 0},
-            "`doc_id of samples.jsonl` once",
+            "`doc_id` once in samples.jsonl, but '0' occurs 2 times",
         ),
     ],
 )
@@ -262,10 +262,20 @@ def test_samples_that_cannot_be_read(tmp_path, change, message):
         columns_of(write(tmp_path / "samples.jsonl", rows))
 
 
+@pytest.mark.parametrize("accuracy", [0.25, 0.0])
+def test_a_task_that_counts_other_answers_as_correct_is_refused(tmp_path, accuracy):
+    # truthfulqa_mc2: several choices are correct, and the accuracy is their probability.
+    rows = choice_samples()
+    assert columns_of(write(tmp_path / "samples.jsonl", rows))["label"]
+    rows[1]["acc"] = accuracy
+    with pytest.raises(ValueError, match=f"1 of 2 items differ, such as item 1 with {accuracy}"):
+        columns_of(write(tmp_path / "samples.jsonl", rows))
+
+
 def test_a_log_that_ends_in_the_middle(tmp_path):
     path = write(tmp_path / "samples.jsonl", choice_samples())
     path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
-    with pytest.raises(ValueError, match="line 2"):
+    with pytest.raises(ValueError, match="line 2.*delete it to read the 1 line before it"):
         columns_of(path)
 
 
@@ -306,6 +316,25 @@ def log(path, samples):
     content = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": samples}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize("value", [0.5, {"style": 1, "facts": 0}])
+def test_scores_that_are_neither_correct_nor_incorrect_are_told(tmp_path, value):
+    samples = []
+    for number in range(3):
+        sample = inspected(number, None, "Paris", "Paris")
+        samples.append(sample | {"scores": {"graded": {"value": value}}})
+    with pytest.warns(
+        UserWarning, match="do not show which answers are correct, because they have values"
+    ):
+        columns = columns_of(log(tmp_path / "log.json", samples))
+    assert "correct" not in columns
+
+
+def test_a_target_of_several_letters_is_told(tmp_path):
+    sample = inspected(7, ["x", "y", "z"], ["A", "C"], "A")
+    with pytest.raises(ValueError, match=r"only correct choice.*sample 7 is \"\['A', 'C'\]\""):
+        columns_of(log(tmp_path / "log.json", [sample]))
 
 
 LETTERS = [("A", math.log(0.25)), ("ĠB", math.log(0.5)), ("the", -9.0)]
@@ -474,7 +503,7 @@ def test_samples_that_failed_are_counted(tmp_path):
             [inspected(1, ["x", "y"], "E", "B")],
             "choice as the target",
         ),
-        ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of one choice"),
+        ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of the only correct choice"),
         ([inspected(1, ["x"], "A", "A"), inspected(2, None, "A", "A")], "samples of one kind"),
         (
             [inspected(1, ["x"], "A", "A", scores={})],

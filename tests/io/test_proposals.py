@@ -23,8 +23,13 @@ from rightreasons.io.tables import open_multiple_choice, open_task_items
 
 N_ROWS = 24
 QUESTIONS = [f"水 {row} 杯と 3 杯を合わせると何杯になりますか。" for row in range(N_ROWS)]
-RIGHT = [row * row % 7 % 3 for row in range(N_ROWS)]
-LISTS = [[f"{row + 3 + (k - RIGHT[row]) % 3} 杯" for k in range(3)] for row in range(N_ROWS)]
+POSITIONS = [row * row % 7 % 3 for row in range(N_ROWS)]
+# The choice at the right position of a row is the sum that its question asks for, row + 3.
+LISTS = [
+    [f"{row + 3 + (k - position) % 3} 杯" for k in range(3)]
+    for row, position in enumerate(POSITIONS)
+]
+RIGHT_TEXTS = [choices[position] for choices, position in zip(LISTS, POSITIONS, strict=True)]
 
 
 def find_label(columns):
@@ -34,16 +39,21 @@ def find_label(columns):
     return None if decided is None else decided.column
 
 
+def find_roles(columns, **options):
+    table = datasets.Dataset.from_dict(columns)
+    return find_text_roles({"": table}, TextOptions(**options), "the table")[""]
+
+
 # ------------------------------------------------------------------------------ lists of choices
 
 
 @pytest.mark.parametrize(
     "answers",
     [
-        RIGHT,
-        [position + 1 for position in RIGHT],
-        ["ABC"[position] for position in RIGHT],
-        [choices[position] for choices, position in zip(LISTS, RIGHT, strict=True)],
+        POSITIONS,
+        [position + 1 for position in POSITIONS],
+        ["ABC"[position] for position in POSITIONS],
+        RIGHT_TEXTS,
     ],
 )
 def test_a_list_of_choices_is_read_with_the_column_that_points_into_it(answers):
@@ -52,49 +62,51 @@ def test_a_list_of_choices_is_read_with_the_column_that_points_into_it(answers):
     with pytest.warns(UserWarning, match="`choices_column`"):
         items = open_multiple_choice(table)
 
-    assert items["label"][:] == RIGHT
+    assert items["label"][:] == POSITIONS
     assert items["prompt"][0] == QUESTIONS[0]
 
 
 def test_objects_of_a_mark_and_a_text_are_choices_whatever_their_fields_are_called():
-    objects = [
-        [{"記号": mark, "文": text} for mark, text in zip("いろは", texts, strict=True)]
-        for texts in LISTS
-    ]
-    marks = ["いろは"[position] for position in RIGHT]
+    objects = []
+    for texts in LISTS:
+        choices = [{"記号": mark, "文": text} for mark, text in zip("いろは", texts, strict=True)]
+        objects.append(choices)
+    marks = ["いろは"[position] for position in POSITIONS]
     table = datasets.Dataset.from_dict({"設問": QUESTIONS, "候補": objects, "鍵": marks})
 
     with pytest.warns(UserWarning, match="No heading"):
         items = open_multiple_choice(table)
 
-    assert (items["label"][:], items["choices"][:]) == (RIGHT, LISTS)
+    assert items["label"][:] == POSITIONS
+    assert items["choices"][:] == LISTS
 
 
 def test_an_explanation_that_singles_out_the_right_choice_is_no_part_of_the_question():
-    explained = [
-        f"よく数えると {choices[position]} になるから。"
-        for choices, position in zip(LISTS, RIGHT, strict=True)
-    ]
-    contents = describe_contents({"問": QUESTIONS, "鍵": RIGHT, "解説": explained, "候補": LISTS})
+    explanations = [f"よく数えると {text} になるから。" for text in RIGHT_TEXTS]
+    columns = {"問": QUESTIONS, "鍵": POSITIONS, "解説": explanations, "候補": LISTS}
 
-    assert propose_choices(contents).prompt == ("問",)
+    proposal = propose_choices(describe_contents(columns))
+
+    assert proposal.prompt == ("問",)
 
 
-def test_two_columns_that_point_into_the_choices_are_for_a_person_to_tell_apart():
-    given = [(position + (row % 5 == 0)) % 3 for row, position in enumerate(RIGHT)]
-    contents = describe_contents({"問": QUESTIONS, "候補": LISTS, "a": RIGHT, "b": given})
+def test_of_two_columns_that_point_into_the_choices_none_is_proposed():
+    # Every fifth answer is the next choice.
+    answers = [(position + (row % 5 == 0)) % 3 for row, position in enumerate(POSITIONS)]
+    columns = {"問": QUESTIONS, "候補": LISTS, "a": POSITIONS, "b": answers}
 
-    assert propose_choices(contents) is None
+    assert propose_choices(describe_contents(columns)) is None
 
 
 def test_lists_of_votes_are_no_choices():
-    votes = [["pro", "con", "pro"], ["con", "con", "pro"]] * 12
-    gold = ["pro", "con"] * 12
-    table = datasets.Dataset.from_dict(
-        {"x": QUESTIONS, "v": votes, "g": gold, "z": [True, False, True] * 8}
-    )
+    columns = {
+        "x": QUESTIONS,
+        "v": [["pro", "con", "pro"], ["con", "con", "pro"]] * 12,
+        "g": ["pro", "con"] * 12,
+        "z": [True, False, True] * 8,
+    }
 
-    roles = find_text_roles({"": table}, TextOptions(), "the table")[""]
+    roles = find_roles(columns)
 
     assert roles.get_column("label") == "g"
     assert "most votes in 'v'" in roles.get("label").reason
@@ -104,36 +116,41 @@ def test_lists_of_votes_are_no_choices():
 
 
 def test_columns_of_choices_are_found_among_questions_and_links():
-    choices = {f"c{k}": [row[k] for row in LISTS] for k in range(3)}
     links = [f"https://example.org/{row}" for row in range(N_ROWS)]
-    table = datasets.Dataset.from_dict({"u": links, "q": QUESTIONS, **choices, "y": RIGHT})
+    columns = {"u": links, "q": QUESTIONS}
+    for k in range(3):
+        columns[f"c{k}"] = [choices[k] for choices in LISTS]
+    columns["y"] = POSITIONS
+    table = datasets.Dataset.from_dict(columns)
 
     with pytest.warns(UserWarning, match="`prompt_column`"):
         task, splits = open_task_items(table, SourceOptions())
 
     assert task == "multiple_choice"
-    assert splits["data"]["label"][:] == RIGHT
+    assert splits["data"]["label"][:] == POSITIONS
     assert resolve(table).columns["choices"] == ("c0", "c1", "c2")
 
 
 def test_two_texts_are_choices_only_if_each_is_as_often_the_longer_one():
     short = [f"Cup {row} spills." for row in range(N_ROWS)]
     long = [f"Cup {row} spills on the floor." for row in range(N_ROWS)]
-    is_swapped = np.arange(N_ROWS) % 2 == 0
-    first = np.where(is_swapped, short, long).tolist()
-    second = np.where(is_swapped, long, short).tolist()
-    labels = [row * row % 5 < 3 for row in range(N_ROWS)]
-    question = {"q": QUESTIONS, "y": list(map(int, labels))}
+    is_even = np.arange(N_ROWS) % 2 == 0
+    labels = [int(row * row % 5 < 3) for row in range(N_ROWS)]
+    items = {"q": QUESTIONS, "y": labels}
+    mixed = {
+        "a": np.where(is_even, short, long).tolist(),
+        "b": np.where(is_even, long, short).tolist(),
+    }
+    sorted_by_length = {"a": short, "b": long}
 
-    mixed = propose_choices(describe_contents({**question, "a": first, "b": second}))
-    sorted_by_length = propose_choices(describe_contents({**question, "a": short, "b": long}))
+    proposal = propose_choices(describe_contents({**items, **mixed}))
 
-    assert mixed.choices == ("a", "b")
-    assert sorted_by_length is None
+    assert proposal.choices == ("a", "b")
+    assert propose_choices(describe_contents({**items, **sorted_by_length})) is None
 
 
 def test_a_heading_of_texts_says_that_there_are_texts_to_classify():
-    table = {"text": QUESTIONS, "候補": LISTS, "鍵": RIGHT}
+    table = {"text": QUESTIONS, "候補": LISTS, "鍵": POSITIONS}
 
     assert resolve(table).kind == "classification"
 
@@ -142,18 +159,17 @@ def test_a_heading_of_texts_says_that_there_are_texts_to_classify():
 
 
 def test_the_label_is_what_most_annotators_say():
-    # Each annotator errs in other rows, so that the majority never does.
     gold = ["bad", "good", "fair"] * 8
-    annotators = {
-        f"a{k}": [
-            "fair" if row % 4 == k and value != "fair" else value for row, value in enumerate(gold)
-        ]
-        for k in range(4)
-    }
+    # Each annotator errs in other rows, so that the majority never does.
+    annotators = {}
+    for k in range(4):
+        votes = gold.copy()
+        votes[k::4] = ["fair"] * 6
+        annotators[f"a{k}"] = votes
 
     assert find_label({"source": ["web", "book"] * 12, **annotators, "gold": gold}) == "gold"
-    # Of three systems and a label, no column is the majority of the others in every row.
-    assert find_label({**annotators}) is None
+    # Of the annotators alone, no column is the majority of the others in every row.
+    assert find_label(annotators) is None
 
 
 def test_columns_that_name_the_same_classes_are_one():
@@ -164,105 +180,121 @@ def test_columns_that_name_the_same_classes_are_one():
 
 
 def test_the_largest_of_the_counts_of_votes_decides_the_label():
-    counts = {"a": [3, 0, 1, 2] * 6, "b": [0, 3, 2, 1] * 6}
-    classes = [0, 1, 1, 0] * 6
+    columns = {
+        "n": [3] * N_ROWS,
+        "a": [3, 0, 1, 2] * 6,
+        "b": [0, 3, 2, 1] * 6,
+        # 0 where "a" has more votes, 1 where "b" has.
+        "y": [0, 1, 1, 0] * 6,
+        "z": [0, 1, 0, 0] * 6,
+    }
 
-    assert find_label({"n": [3] * N_ROWS, **counts, "y": classes, "z": [0, 1, 0, 0] * 6}) == "y"
+    assert find_label(columns) == "y"
 
 
 def test_texts_that_begin_with_a_class_are_answers_and_not_what_a_model_reads():
+    questions = [f"Is the number {row} even?" for row in range(N_ROWS)]
     answers = ["yes", "no"] * 12
-    outputs = [
-        f"{answer.title()}. Because of reason {row}, which takes many words to explain here."
-        for row, answer in enumerate(answers)
-    ]
-    table = datasets.Dataset.from_dict(
-        {"x": [f"Is the number {row} even?" for row in range(N_ROWS)], "o": outputs, "y": answers}
-    )
+    outputs = []
+    for row, answer in enumerate(answers):
+        explanation = f"Because of reason {row}, which takes many words to explain here."
+        outputs.append(f"{answer.title()}. {explanation}")
 
-    roles = find_text_roles({"": table}, TextOptions(), "the table")[""]
+    roles = find_roles({"x": questions, "o": outputs, "y": answers})
 
     assert roles.get_column("text") == "x"
     assert not begins_with_class(["1 apple", "2 pears"], ["1", "2"])
 
 
 def test_a_column_of_arms_is_no_label():
-    table = datasets.Dataset.from_dict(
-        {"x": [*QUESTIONS, *QUESTIONS], "arm": ["p"] * N_ROWS + ["q"] * N_ROWS}
-    )
+    # Every item is there once in each arm.
+    columns = {"x": QUESTIONS * 2, "arm": ["p"] * N_ROWS + ["q"] * N_ROWS}
 
-    roles = find_text_roles({"": table}, TextOptions(require_labels=False), "the table")[""]
+    roles = find_roles(columns, require_labels=False)
 
     assert roles.get("label") is None
 
 
 def test_a_label_by_its_heading_is_doubted_if_another_column_has_all_values_of_the_answers():
-    kinds = ["toxic", "neutral", "mixed"] * 8
     gold = ["toxic", "clean", "mixed"] * 8
-    answers = ["clean", "clean", "toxic"] * 8
-    doubted = {"text": QUESTIONS, "category": kinds, "expected": gold, "system": answers}
+    table = {
+        "text": QUESTIONS,
+        "category": ["toxic", "neutral", "mixed"] * 8,
+        "expected": gold,
+        "system": ["clean", "clean", "toxic"] * 8,
+    }
 
-    assert "'expected', and not 'category'" in " ".join(resolve(doubted).doubts)
-    assert resolve({**doubted, "category": gold}).doubts == ()
+    assert "'expected', and not 'category'" in " ".join(resolve(table).doubts)
+    assert resolve({**table, "category": gold}).doubts == ()
 
 
 # -------------------------------------------------------------------------------- predictions
 
 
 def test_scores_get_their_classes_from_the_column_that_they_decide():
-    shares = [0.9, 0.2, 0.7, 0.35, 0.6, 0.1] * 4
-    predicted = ["up" if share > 0.5 else "down" for share in shares]
-    gold = ["down" if row % 4 == 0 else value for row, value in enumerate(predicted)]
+    scores = [0.9, 0.2, 0.7, 0.35, 0.6, 0.1] * 4
+    predicted = ["up" if score > 0.5 else "down" for score in scores]
+    # Every fourth label is "down", whatever the score.
+    gold = ["down" if row % 4 == 0 else label for row, label in enumerate(predicted)]
     table = {
         "r": ["east", "west", "south"] * 8,
-        "a": shares,
-        "b": [1 - share for share in shares],
+        "a": scores,
+        "b": [1 - score for score in scores],
         "g": gold,
         "p": predicted,
     }
 
     with pytest.warns(UserWarning, match="No heading"):
-        read = read_predictions(table)
+        parsed = read_predictions(table)
 
-    assert read.taken["labels"] == ("g",)
-    expected = np.mean([left == right for left, right in zip(gold, predicted, strict=True)])
-    assert (read.predictions.argmax(axis=1) == read.references).mean() == pytest.approx(expected)
+    assert parsed.taken["labels"] == ("g",)
+    accuracy = (parsed.predictions.argmax(axis=1) == parsed.references).mean()
+    assert accuracy == pytest.approx(np.mean(np.array(gold) == predicted))
 
 
 def test_a_third_column_of_the_same_values_asks_which_two_are_meant():
     gold = ["p", "q", "r"] * 8
-    near = ["q" if row % 7 == 0 else value for row, value in enumerate(gold)]
-    far = ["r", "p", "p"] * 8
+    columns = {
+        "a": gold,
+        # Rows 0, 14, and 21 differ from the labels.
+        "b": ["q" if row % 7 == 0 else label for row, label in enumerate(gold)],
+        "c": ["r", "p", "p"] * 8,
+    }
 
     with pytest.raises((OptionError, ValueError)):
-        read_predictions({"a": gold, "b": near, "c": far}, answers_alone=True)
+        read_predictions(columns, answers_alone=True)
 
 
 def test_paragraphs_are_known_by_their_fields():
     question = {"id": "1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
-    articles = {"題": ["A"], "本文": [[{"context": "Ann met Bob.", "qas": [question]}]]}
+    paragraph = {"context": "Ann met Bob.", "qas": [question]}
+    articles = {"題": ["A"], "本文": [[paragraph]]}
 
-    read = resolve(datasets.Dataset.from_dict(articles))
+    resolution = resolve(datasets.Dataset.from_dict(articles))
 
-    assert (read.kind, read.items[0]["question"]) == ("question_answering", "Who?")
+    assert resolution.kind == "question_answering"
+    assert resolution.items[0]["question"] == "Who?"
 
 
 # ------------------------------------------------------- kinds that files nobody had seen showed
 
 
 def test_the_right_choice_is_found_if_headings_say_the_choices_alone():
-    table = {"question": QUESTIONS, "options": LISTS, "answerIndex": RIGHT}
-    lettered = [dict(zip("ABC", row, strict=True)) for row in LISTS]
-    letters = {"question": QUESTIONS, "options": lettered, "key": ["ABC"[k] for k in RIGHT]}
+    lettered_choices = [dict(zip("ABC", choices, strict=True)) for choices in LISTS]
+    letters = ["ABC"[position] for position in POSITIONS]
+    tables = [
+        {"question": QUESTIONS, "options": LISTS, "answerIndex": POSITIONS},
+        {"question": QUESTIONS, "options": lettered_choices, "key": letters},
+    ]
 
-    for columns in (table, letters):
-        found = resolve(datasets.Dataset.from_dict(columns))
+    for columns in tables:
+        resolution = resolve(datasets.Dataset.from_dict(columns))
 
-        assert [row.label for row in found.mapping if row.label == "choice 1"]
-        assert "`label_column`" in found.doubts[0]
+        assert "choice 1" in [row.label for row in resolution.mapping]
+        assert "`label_column`" in resolution.doubts[0]
 
 
-def test_choices_without_a_right_one_are_told():
+def test_choices_without_a_right_one_are_doubted():
     table = datasets.Dataset.from_dict({"question": QUESTIONS, "options": LISTS})
 
     assert resolve(table).doubts == (
@@ -270,7 +302,7 @@ def test_choices_without_a_right_one_are_told():
     )
 
 
-def test_texts_whose_heading_continues_that_of_the_texts_are_told():
+def test_texts_whose_heading_continues_that_of_the_texts_are_a_doubt():
     other_texts = [f"{question} 本当ですか。" for question in QUESTIONS]
     labels = ["p", "q", "q"] * 8
     pairs = {"text": QUESTIONS, "text_b": other_texts, "label": labels}
@@ -280,21 +312,20 @@ def test_texts_whose_heading_continues_that_of_the_texts_are_told():
 
 
 def test_of_three_texts_the_longest_is_not_taken():
-    texts = {
-        name: [f"{question} {name * size}" for question in QUESTIONS]
-        for name, size in (("a", 1), ("b", 2), ("c", 90))
-    }
+    texts = {}
+    for name, length in (("a", 1), ("b", 2), ("c", 90)):
+        texts[name] = [f"{question} {name * length}" for question in QUESTIONS]
 
     with pytest.raises(OptionError) as error:
-        find_text_roles({"": datasets.Dataset.from_dict(texts)}, TextOptions(), "the table")
+        find_roles(texts)
     assert error.value.option[0] == "text_column"
 
 
 def test_a_first_row_whose_class_is_a_heading_proposes_nothing():
-    table = datasets.Dataset.from_dict({"水は何杯ですか。": QUESTIONS, "p": ["p", "q", "q"] * 8})
+    columns = {"水は何杯ですか。": QUESTIONS, "p": ["p", "q", "q"] * 8}
 
     with pytest.raises(OptionError, match="column_names="):
-        find_text_roles({"": table}, TextOptions(), "the table")
+        find_roles(columns)
 
 
 def test_rows_of_empty_cells_above_the_headings_are_skipped(tmp_path):
@@ -309,27 +340,37 @@ def test_rows_of_empty_cells_above_the_headings_are_skipped(tmp_path):
 
 def test_fractions_below_chance_are_no_confidence():
     gold = ["p", "q", "r"] * 8
-    predicted = ["q" if row % 5 == 0 else value for row, value in enumerate(gold)]
+    predicted = ["q" if row % 5 == 0 else label for row, label in enumerate(gold)]
+    # At most 0.024; the most probable of three classes has at least 1/3.
     costs = [0.001 * (row + 1) for row in range(N_ROWS)]
     table = {"gold": gold, "prediction": predicted, "cost": costs}
 
-    assert read_predictions(table, answers_alone=True).taken == {"right": ("prediction", "gold")}
+    parsed = read_predictions(table, answers_alone=True)
+
+    assert parsed.taken == {"right": ("prediction", "gold")}
 
 
 def test_a_column_of_correctness_settles_which_of_two_answers_is_meant():
-    table = {"question": QUESTIONS, "answer": RIGHT, "predicted": [0] * N_ROWS}
-    table["correct"] = [position == 0 for position in RIGHT]
+    table = {
+        "question": QUESTIONS,
+        "answer": POSITIONS,
+        "predicted": [0] * N_ROWS,
+        "correct": [position == 0 for position in POSITIONS],
+    }
 
-    read = read_predictions(table, answers_alone=True)
+    parsed = read_predictions(table, answers_alone=True)
 
-    assert read.taken["right"] == ("correct",)
+    assert parsed.taken["right"] == ("correct",)
 
 
 def test_errors_in_words_are_no_sign_of_another_order():
     gold = ["up", "down", "down"] * 8
+    # Every answer is wrong, as if the two classes were exchanged.
     answers = ["down" if label == "up" else "up" for label in gold]
 
-    assert read_predictions({"gold": gold, "prediction": answers}, answers_alone=True).doubt == ""
+    parsed = read_predictions({"gold": gold, "prediction": answers}, answers_alone=True)
+
+    assert parsed.doubt == ""
 
 
 def test_the_log_probability_of_an_answer_is_its_confidence():
@@ -339,10 +380,11 @@ def test_the_log_probability_of_an_answer_is_its_confidence():
     table = {"label": gold, "answer": answers, "logprob": logprobs}
 
     with pytest.warns(UserWarning, match="e to its power"):
-        read = read_predictions(table)
+        parsed = read_predictions(table)
 
-    assert read.kind == "confidence"
-    assert read.predictions[1] == pytest.approx(np.exp(-0.06))
+    assert parsed.kind == "confidence"
+    # The log-probability of row 1 is -0.05 - 0.01.
+    assert parsed.predictions[1] == pytest.approx(np.exp(-0.06))
 
 
 def test_an_empty_column_of_predictions_makes_no_predictions():
@@ -353,10 +395,11 @@ def test_an_empty_column_of_predictions_makes_no_predictions():
 
 
 def test_one_item_has_no_arms():
-    rows = {"text": ["Rate this."] * 12, "label": ["p", "q"] * 6, "hit": [*"abcdef"] * 2}
+    columns = {"text": ["Rate this."] * 12, "label": ["p", "q"] * 6, "hit": [*"abcdef"] * 2}
 
-    checks = [doubt.check for doubt in resolve(datasets.Dataset.from_dict(rows)).row_doubts]
+    resolution = resolve(datasets.Dataset.from_dict(columns))
 
+    checks = [doubt.check for doubt in resolution.row_doubts]
     assert "constant_text" in checks
     assert "long_format" not in checks
 

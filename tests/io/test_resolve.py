@@ -1,4 +1,4 @@
-"""Labels and columns meet once: what names say, what is refused, and one answer of every door to one table."""
+"""Names of columns and labels decide how a table is read, and every entry point reads it alike."""
 
 import gzip
 import json
@@ -13,6 +13,7 @@ import transformers
 
 import rightreasons
 from command_line import run
+from rightreasons.behavior.matching import match_classes
 from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.core.errors import OptionError
@@ -20,7 +21,7 @@ from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import add_nested_columns
 from rightreasons.io.descriptions import make_description
 from rightreasons.io.opened_columns import read_columns
-from rightreasons.io.options import ScoreOptions
+from rightreasons.io.options import FileForm, ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
 from rightreasons.io.reading import as_table
 from rightreasons.io.resolve import resolve
@@ -30,16 +31,25 @@ from rightreasons.widget.pages import check_upload
 
 datasets.disable_progress_bars()
 
-# Right in all of 40: P(first class) is 0.9 and 0.8 where it is right.
-HIGH, LABELS = [0.9, 0.8, 0.1, 0.2] * 10, [1, 1, 0, 0] * 10
+# P(first class) of 40 items. With the label 1 where it is at least 0.8, all of them are correct.
+SCORES = [0.9, 0.8, 0.1, 0.2] * 10
+LABELS = [1, 1, 0, 0] * 10
 
 
-def scored(first, second, labels=LABELS):
-    return {f"p_{first}": HIGH, f"p_{second}": [round(1 - p, 1) for p in HIGH], "label": labels}
+def make_table(one, zero, labels=LABELS):
+    """Return a table with the scores of the classes `one` and `zero`."""
+    complements = [round(1 - score, 1) for score in SCORES]
+    return {f"p_{one}": SCORES, f"p_{zero}": complements, "label": labels}
 
 
-def right(read):
-    return float((read.predictions.argmax(axis=1) == read.references).mean())
+def compute_accuracy(parsed):
+    is_correct = parsed.predictions.argmax(axis=1) == parsed.references
+    return float(is_correct.mean())
+
+
+def is_right_above_half(parsed):
+    """Return whether P(class 1) is above 0.5 exactly for the items with the label 1."""
+    return ((parsed.predictions > 0.5) == parsed.references).all()
 
 
 # ------------------------------------------------------------------------------------------------- names and numbers
@@ -56,94 +66,119 @@ def right(read):
         ("1", "0"),
     ],
 )
-def test_columns_that_say_their_number_are_that_number(one, zero):
-    for columns in (scored(one, zero), dict(reversed(scored(one, zero).items()))):
-        assert right(find_predictions(columns)) == 1.0
+def test_a_column_whose_name_is_a_number_has_the_scores_of_that_class(one, zero):
+    table = make_table(one, zero)
+    reversed_table = dict(reversed(table.items()))
+
+    for columns in (table, reversed_table):
+        assert compute_accuracy(find_predictions(columns)) == 1.0
 
 
 @pytest.mark.parametrize(("one", "zero"), [("positive", "negative"), ("toxic", "non-toxic")])
-def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_said(one, zero):
+def test_columns_named_by_words_need_label_names_if_labels_are_numbers(one, zero):
+    table = make_table(one, zero)
     with pytest.raises(ValueError, match="order of the numbers with `label_names`"):
-        find_predictions(scored(one, zero))
-    read = find_predictions(scored(one, zero), label_names=[zero, one])  # what the sentence says
-    assert (right(read), read.label_match) == (1.0, "by number")
-    assert {(row.value, row.label, row.rule, row.count) for row in read.mapping} == {
+        find_predictions(table)
+
+    # The remedy that the sentence names.
+    parsed = find_predictions(table, label_names=[zero, one])
+    assert compute_accuracy(parsed) == 1.0
+    assert parsed.label_match == "by number"
+    assert {(row.value, row.label, row.rule, row.count) for row in parsed.mapping} == {
         ("1", one, "by number", 20),
         ("0", zero, "by number", 20),
     }
+
     words = [(zero, one)[label] for label in LABELS]
-    by_name = find_predictions(scored(one, zero, words))
-    assert (right(by_name), by_name.label_match) == (1.0, "by name")
-    with pytest.raises(
-        ValueError, match="among those of `label_names`"
-    ):  # matched, and never a new name
-        find_predictions(scored(one, zero), label_names=["bad", "good"])
+    by_name = find_predictions(make_table(one, zero, words))
+    assert compute_accuracy(by_name) == 1.0
+    assert by_name.label_match == "by name"
+
+    # `label_names` are matched with the columns; they never rename them.
+    with pytest.raises(ValueError, match="among those of `label_names`"):
+        find_predictions(table, label_names=["bad", "good"])
 
 
-def test_an_order_that_is_surely_wrong_is_told_before_any_verdict():
-    read = find_predictions(scored("positive", "negative"), label_names=["positive", "negative"])
-    assert right(read) == 0.0
-    assert "would match 100.0%" in read.doubt
-    assert (
-        find_predictions(scored("positive", "negative"), label_names=["negative", "positive"]).doubt
-        == ""
-    )
-    few = {
-        name: column[:4] for name, column in scored("positive", "negative").items()
-    }  # 1/16 by chance
-    assert find_predictions(few, label_names=["positive", "negative"]).doubt == ""
+def test_a_significantly_wrong_order_of_labels_is_a_doubt():
+    table = make_table("positive", "negative")
+    reversed_order = ["positive", "negative"]
+
+    parsed = find_predictions(table, label_names=reversed_order)
+    assert compute_accuracy(parsed) == 0.0
+    assert "would match 100.0%" in parsed.doubt
+
+    in_order = find_predictions(table, label_names=["negative", "positive"])
+    assert in_order.doubt == ""
+
+    # Four items that all agree with the other order: 1/16 by chance.
+    four_items = {name: column[:4] for name, column in table.items()}
+    assert find_predictions(four_items, label_names=reversed_order).doubt == ""
 
 
-def test_numbers_from_1_and_what_first_label_says():
-    rows = {
+def test_labels_that_are_counted_from_1():
+    table = {
         "p_1": [0.5, 0.2, 0.1],
         "p_2": [0.25, 0.2, 0.8],
         "p_3": [0.25, 0.6, 0.1],
         "label": [1, 3, 2],
     }
-    assert find_predictions(rows).references.tolist() == [0, 2, 1]
-    zero = dict(zip(("p_0", "p_1", "p_2", "label"), rows.values(), strict=True))
-    assert find_predictions(zero, first_label=1).references.tolist() == [0, 2, 1]
-    assert find_predictions({**zero, "label": [1, 2, 2]}, first_label=1).references.tolist() == [
-        0,
-        1,
-        1,
-    ]
+    assert find_predictions(table).references.tolist() == [0, 2, 1]
+
+    # Columns that count from 0 do not tell how the labels count: `first_label` does.
+    from_zero = dict(zip(("p_0", "p_1", "p_2", "label"), table.values(), strict=True))
+    assert find_predictions(from_zero, first_label=1).references.tolist() == [0, 2, 1]
+
+    from_zero["label"] = [1, 2, 2]
+    assert find_predictions(from_zero, first_label=1).references.tolist() == [0, 1, 1]
 
 
-def test_minus_one_and_one_get_through_as_the_sentence_says():
+def test_labels_1_and_minus_1_are_read_with_label_names():
     rows = datasets.Dataset.from_dict({"text": ["a", "b", "c"], "label": [1, -1, 1]})
     with pytest.raises(ValueError, match="-1, which marks an item without a label"):
         open_dataset(rows)
-    opened = open_dataset(rows, label_names=["-1=negative", "1=positive"])
-    assert (opened["label"][:], opened.features["label"].names) == (
-        [1, 0, 1],
-        ["negative", "positive"],
-    )
-    opened = open_dataset(rows, label_names=["0=negative", "1=positive"])  # -1 is no label here
-    assert opened["label"][:] == [1, -1, 1]
-    # Beside P(class 1) they are all labels, or half of the items would be left out.
-    scored = {"y_prob": [0.9, 0.2, 0.8], "label": [1, -1, 1]}
+
+    data = open_dataset(rows, label_names=["-1=negative", "1=positive"])
+    assert data["label"][:] == [1, 0, 1]
+    assert data.features["label"].names == ["negative", "positive"]
+
+    # With names for 0 and 1, -1 marks an unlabeled item.
+    data = open_dataset(rows, label_names=["0=negative", "1=positive"])
+    assert data["label"][:] == [1, -1, 1]
+
+    # With P(class 1), both are labels; otherwise half of the items would be left out.
+    table = {"y_prob": [0.9, 0.2, 0.8], "label": [1, -1, 1]}
     with pytest.raises(ValueError, match="-1, which marks"):
-        find_predictions(scored)
-    assert find_predictions(scored, label_names=["-1=0", "1=1"]).references.tolist() == [1, 0, 1]
-    told = find_predictions({**scored, "label": [0, -1, 1]})
-    assert (told.references.tolist(), told.match_in_words) == ([0, -1, 1], "by name: 0, 1")
+        find_predictions(table)
+
+    parsed = find_predictions(table, label_names=["-1=0", "1=1"])
+    assert parsed.references.tolist() == [1, 0, 1]
+
+    unlabeled = find_predictions({**table, "label": [0, -1, 1]})
+    assert unlabeled.references.tolist() == [0, -1, 1]
+    assert unlabeled.match_in_words == "by name: 0, 1"
 
 
 def test_a_confidence_in_the_answer_is_not_read_as_that_of_class_1():
+    # 0.8 for the predicted class 0 cannot be P(class 1).
     table = {"y_true": [1, 0, 0], "y_pred": [1, 0, 1], "y_prob": [0.9, 0.8, 0.6]}
     with pytest.raises(ValueError, match=r"P\(class 1\)"):
         find_predictions(table)
-    read = find_predictions(table, confidence_column="y_prob")
-    assert (read.kind, read.references.tolist()) == ("confidence", [1, 1, 0])
-    assert find_predictions({**table, "y_prob": [0.9, 0.2, 0.6]}).references.tolist() == [1, 0, 0]
+
+    parsed = find_predictions(table, confidence_column="y_prob")
+    assert parsed.kind == "confidence"
+    # Whether each prediction equals its label.
+    assert parsed.references.tolist() == [1, 1, 0]
+
+    # 0.9, 0.2 and 0.6 agree with the predicted classes as P(class 1).
+    positive = find_predictions({**table, "y_prob": [0.9, 0.2, 0.6]})
+    assert positive.references.tolist() == [1, 0, 0]
 
 
-def test_a_column_of_labels_that_is_not_found_is_told(tmp_path):
-    found = resolve({"text": ["Gut.", "Matt."], "Urteil": ["gut", "schlecht"]})
-    assert found.doubts == (
-        "No column is used as labels. Choose one of Urteil with `label_column`.",
+def test_a_table_without_a_known_label_column_proposes_one(tmp_path):
+    resolution = resolve({"text": ["Gut.", "Matt."], "Urteil": ["gut", "schlecht"]})
+
+    assert resolution.doubts == (
+        "No column is used as labels. If Urteil holds the labels, name it with `label_column`.",
     )
 
 
@@ -153,23 +188,30 @@ def test_a_nested_class_label_keeps_its_names():
         {"text": datasets.Value("string"), "m": {"lab": label}, "all": [{"lab": label}]}
     )
     rows = {"text": ["a", "b"], "m": [{"lab": 0}, {"lab": 1}], "all": [[{"lab": 1}], [{"lab": 0}]]}
-    data = datasets.Dataset.from_dict(rows, features=features)
-    opened = open_dataset(data, label_column="m.lab", label_names=["negative", "positive"])
-    assert opened["label"][:] == [1, 0]
-    assert add_nested_columns(data, ["all.lab"]).features["all.lab"].feature == label
+    nested = datasets.Dataset.from_dict(rows, features=features)
+
+    data = open_dataset(nested, label_column="m.lab", label_names=["negative", "positive"])
+    assert data["label"][:] == [1, 0]
+
+    flat = add_nested_columns(nested, ["all.lab"])
+    assert flat.features["all.lab"].feature == label
 
 
-def test_a_hint_is_filled_in_where_names_agree_and_has_gaps_elsewhere():
+def test_the_proposed_label_names_have_gaps_for_names_without_a_match():
     from rightreasons.core.labels.matching import MatchTerms, match_labels
 
-    terms, nli = MatchTerms(rename="label_names"), ("entailment", "neutral", "contradiction")
-    for names, hint in (
-        (("c", "e", "n"), "c=contradiction,e=entailment,n=neutral"),
-        (("not_entailment", "entailment"), "not_entailment=?,entailment=entailment"),
-        (("neu", "x"), "neu=neutral,x=?"),
-    ):
-        with pytest.raises(ValueError, match=f"label_names='{hint.replace('?', '[?]')}'"):
-            match_labels(names, nli, terms=terms)
+    terms = MatchTerms(rename="label_names")
+    classes = ("entailment", "neutral", "contradiction")
+    proposal_by_names = {
+        ("c", "e", "n"): "c=contradiction,e=entailment,n=neutral",
+        ("not_entailment", "entailment"): "not_entailment=?,entailment=entailment",
+        ("neu", "x"): "neu=neutral,x=?",
+    }
+
+    for names, proposal in proposal_by_names.items():
+        pattern = proposal.replace("?", "[?]")
+        with pytest.raises(ValueError, match=f"label_names='{pattern}'"):
+            match_labels(names, classes, terms=terms)
 
 
 # ---------------------------------------------------------------------------------------------- every form of a table
@@ -193,9 +235,11 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_in_memory_is_one_table(form):
-    opened = open_dataset(FORMS[form])
-    assert (opened["text"][:], opened["label"][:]) == (COLUMNS["text"], [1, 0, 1])
+def test_every_form_in_memory_is_read_as_the_same_table(form):
+    data = open_dataset(FORMS[form])
+
+    assert data["text"][:] == COLUMNS["text"]
+    assert data["label"][:] == [1, 0, 1]
 
 
 def test_a_torch_formatted_data_set_is_read():
@@ -203,16 +247,16 @@ def test_a_torch_formatted_data_set_is_read():
     assert open_dataset(data)["label"][:] == [1, 0]
 
 
+# File name -> its text and encoding.
 TEXTS = {
     "semicolons.csv": ("text;label\nFine.;up\nDull.;down\nGrand.;up\n", "utf-8"),
     "bars.csv": ("text|label\nFine.|up\nDull.|down\nGrand.|up\n", "utf-8"),
     "tabs.csv": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-8"),
     "excel.csv": ("sep=;\ntext;label\nFine.;up\nDull.;down\nGrand.;up\n", "cp1252"),
-    "unicode.txt": (
-        "text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n",
-        "utf-16",
-    ),  # as Excel calls it
+    # Excel calls tabs in UTF-16 "Unicode text".
+    "unicode.txt": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-16"),
     "utf16.csv": ("text,label\nFine.,up\nDull.,down\nGrand.,up\n", "utf-16"),
+    # An index without a heading, spaces around a heading, and two empty columns of one name.
     "headings.csv": (",text , label,x,x\n0,Fine.,up,,\n1,Dull.,down,,\n2,Grand.,up,,\n", "utf-8"),
     "frame.json": (pd.DataFrame(COLUMNS).to_json(), "utf-8"),
     "split.json": (pd.DataFrame(COLUMNS).to_json(orient="split"), "utf-8"),
@@ -222,242 +266,299 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_form_of_text_is_one_table(tmp_path, name):
+def test_every_form_of_text_file_is_read_as_the_same_table(tmp_path, name):
     text, encoding = TEXTS[name]
-    (tmp_path / name).write_bytes(text.encode(encoding))
-    opened = open_dataset(tmp_path / name)
-    assert (opened["text"][:], opened["label"][:]) == (COLUMNS["text"], [1, 0, 1])
-    assert open_dataset((tmp_path / name).as_uri())["label"][:] == [1, 0, 1]
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+
+    data = open_dataset(path)
+
+    assert data["text"][:] == COLUMNS["text"]
+    assert data["label"][:] == [1, 0, 1]
+    assert open_dataset(path.as_uri())["label"][:] == [1, 0, 1]
 
 
-def test_german_excel_is_read_at_once(tmp_path):
+def test_a_csv_file_of_a_german_excel_needs_no_options(tmp_path):
     """Semicolons, cp1252, decimal commas, labels in words, and two columns that nobody needs."""
     path = tmp_path / "ergebnis.csv"
-    path.write_bytes(
-        "Nr;Notiz;Notiz;p_schön;p_öde;label\n1;;x;0,9;0,1;schön\n2;;y;0,25;0,75;öde\n".encode(
-            "cp1252"
-        )
-    )
+    text = "Nr;Notiz;Notiz;p_schön;p_öde;label\n1;;x;0,9;0,1;schön\n2;;y;0,25;0,75;öde\n"
+    path.write_bytes(text.encode("cp1252"))
+
     with pytest.warns(UserWarning, match="is read as cp1252"):
-        read = read_predictions(path)
-    assert (read.predictions.tolist(), read.references.tolist()) == (
-        [[0.9, 0.1], [0.25, 0.75]],
-        [0, 1],
-    )
+        parsed = read_predictions(path)
+
+    assert parsed.predictions.tolist() == [[0.9, 0.1], [0.25, 0.75]]
+    assert parsed.references.tolist() == [0, 1]
+
+    # An encoding that is named needs no warning.
+    form = FileForm(encoding="cp1252")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert (
-            as_table(path, form=rightreasons.io.options.FileForm(encoding="cp1252")).num_rows == 2
-        )
+        assert as_table(path, form=form).num_rows == 2
 
 
-def test_german_excel_shows_percentages(tmp_path):
+def test_a_csv_file_of_a_german_excel_may_hold_percentages(tmp_path):
     """With "sep=;" above, empty rows below, a heading before the label, and one label in capitals."""
     path = tmp_path / "ergebnis.csv"
-    rows = "sep=;\nNr;Ergebnis;Sicherheit Gut;Sicherheit Nicht gut\n1;Gut;56,5 %;43,5 %\n2;NICHT GUT ;7,25%;92,75%\n;;;\n"
-    path.write_text(rows, encoding="utf-8-sig")
-    read = read_predictions(path, label_column="Ergebnis")
-    assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
-    assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
+    lines = [
+        "sep=;",
+        "Nr;Ergebnis;Sicherheit Gut;Sicherheit Nicht gut",
+        "1;Gut;56,5 %;43,5 %",
+        "2;NICHT GUT ;7,25%;92,75%",
+        ";;;",
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+
+    parsed = read_predictions(path, label_column="Ergebnis")
+
+    assert parsed.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
+    assert parsed.references.tolist() == [0, 1]
+    assert parsed.label_names == ("Gut", "NICHT GUT")
     with pytest.raises(ValueError, match="'GUT'. .*label_names="):
         open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
 
 
 @pytest.mark.parametrize("names", [("p_Gut", "p_Öde"), ("Gut", "Öde")])
-def test_percentages_are_told_to_be_such(names):
+def test_percentages_are_read_only_if_the_option_says_so(names):
     table = {names[0]: [56.4, 10.0], names[1]: [43.6, 90.0], "label": ["Gut", "Öde"]}
     with pytest.raises(ValueError, match="p_Gut, p_Öde"):
         read_predictions(table)
-    read = read_predictions(table, scores="percentages")
-    assert (read.predictions.tolist(), read.scores) == (
-        [[0.564, 0.436], [0.1, 0.9]],
-        "probabilities",
-    )
-    sure = {"confidence": [85, 60], "correct": [1, 0]}
+
+    parsed = read_predictions(table, scores="percentages")
+    assert parsed.predictions.tolist() == [[0.564, 0.436], [0.1, 0.9]]
+    assert parsed.scores == "probabilities"
+
+    confidences = {"confidence": [85, 60], "correct": [1, 0]}
     with pytest.raises(ValueError, match="85. If the scores"):
-        read_predictions(sure)
-    assert read_predictions(sure, scores="percentages").predictions.tolist() == [0.85, 0.6]
+        read_predictions(confidences)
+    parsed = read_predictions(confidences, scores="percentages")
+    assert parsed.predictions.tolist() == [0.85, 0.6]
 
 
-def test_columns_of_log_probabilities_are_those_of_the_labels_they_end_in():
-    table = {"logp_Gut": [-0.1, -2.3], "logp_Öde": [-2.35, -0.1], "label": ["Gut", "Öde"]}
-    assert read_predictions(table).scores == "log_probabilities"
-    read = read_predictions(
-        {"x_Gut": [0.9, 0.2], "x_Öde": [0.1, 0.8], "label": ["Öde", "Gut"]},
-        score_columns="x_Öde,x_Gut",
-    )
-    assert (read.label_names, read.references.tolist()) == (("Öde", "Gut"), [0, 1])
+def test_scores_belong_to_the_label_at_the_end_of_their_heading():
+    log_probabilities = {
+        "logp_Gut": [-0.1, -2.3],
+        "logp_Öde": [-2.35, -0.1],
+        "label": ["Gut", "Öde"],
+    }
+    assert read_predictions(log_probabilities).scores == "log_probabilities"
+
+    table = {"x_Gut": [0.9, 0.2], "x_Öde": [0.1, 0.8], "label": ["Öde", "Gut"]}
+    parsed = read_predictions(table, score_columns="x_Öde,x_Gut")
+    assert parsed.label_names == ("Öde", "Gut")
+    assert parsed.references.tolist() == [0, 1]
 
 
-def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
+def test_bytes_that_the_named_encoding_cannot_read_are_refused(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("text,label\na,b\n")
+
     with pytest.raises(ValueError, match="Expected utf16"):
-        as_table(path, form=rightreasons.io.options.FileForm(encoding="utf16"))
+        as_table(path, form=FileForm(encoding="utf16"))
 
 
-def test_splits_in_one_document_and_rows_without_headings(tmp_path):
+def test_splits_in_one_document_may_have_rows_without_headings(tmp_path):
     path = tmp_path / "clinc.json"
-    path.write_text(
-        json.dumps({"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]})
-    )
-    opened = open_dataset(path, column_names=["text", "label"])
-    assert {name: part["label"][:] for name, part in opened.items()} == {
-        "train": [1, 0],
-        "val": [1],
-    }
+    splits = {"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]}
+    path.write_text(json.dumps(splits))
+
+    data = open_dataset(path, column_names=["text", "label"])
+
+    labels_by_split = {name: split["label"][:] for name, split in data.items()}
+    assert labels_by_split == {"train": [1, 0], "val": [1]}
     with pytest.raises(ValueError, match="with `column_names`"):
         open_dataset(path)
 
 
-def test_an_odd_column_that_nobody_needs_refuses_nothing(tmp_path):
+def test_only_columns_that_are_used_must_be_readable(tmp_path):
     path = tmp_path / "ambient.jsonl"
+    # Neither `id` nor `m` has one type; 10**30 exceeds 64 bits.
     rows = [
         {"id": "126_c", "text": "a", "label": "x", "m": 1},
         {"id": 51107, "text": "b", "label": "y", "m": [10**30]},
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
-    opened = open_dataset(path)
-    assert (opened["id"][:], opened["label"][:]) == (["126_c", "51107"], [0, 1])
+
+    data = open_dataset(path)
+    assert data["id"][:] == ["126_c", "51107"]
+    assert data["label"][:] == [0, 1]
     with pytest.raises(TypeError, match="row 1 holds a list"):
         open_dataset(path, label_column="m")
-    for bad in (
+
+    invalid_texts = [
         '{"text": "\\ud800", "label": 1}',
         '{"text": 5, "label": 1}\n{"text": "a", "label": 0}',
-    ):
-        path.write_text(bad)
-        with pytest.raises(
-            (TypeError, ValueError), match="^Expected (Unicode text|texts) in the column 'text'"
-        ):
+    ]
+    message = "^Expected (Unicode text|texts) in the column 'text'"
+    for content in invalid_texts:
+        path.write_text(content)
+        with pytest.raises((TypeError, ValueError), match=message):
             open_dataset(path)
 
 
-def test_what_hugging_face_writes_is_read():
-    one = [{"label": "POSITIVE", "score": 0.9}, {"label": "NEGATIVE", "score": 0.6}]
-    assert as_table(one)[:] == {"prediction": ["POSITIVE", "NEGATIVE"], "confidence": [0.9, 0.6]}
-    every = [
-        [{"label": name, "score": p} for name, p in (("A", 0.75), ("B", 0.25))],
+def test_outputs_of_pipelines_and_trainers_are_tables():
+    top_labels = [{"label": "POSITIVE", "score": 0.9}, {"label": "NEGATIVE", "score": 0.6}]
+    assert as_table(top_labels)[:] == {
+        "prediction": ["POSITIVE", "NEGATIVE"],
+        "confidence": [0.9, 0.6],
+    }
+
+    # `top_k=None` returns all labels of an item, in the order of their scores.
+    all_labels = [
+        [{"label": "A", "score": 0.75}, {"label": "B", "score": 0.25}],
         [{"label": "B", "score": 1.0}, {"label": "A", "score": 0.0}],
     ]
-    assert as_table(every)[:] == {"p_A": [0.75, 0.0], "p_B": [0.25, 1.0]}
-    output = type(
-        "PredictionOutput",
-        (),
-        {"predictions": np.array([[1.0, 2.0]]), "label_ids": np.array([1]), "metrics": {}},
-    )
-    read = read_predictions(output())
-    assert (read.scores, read.references.tolist()) == ("logits", [1])
-    classes = {
+    assert as_table(all_labels)[:] == {"p_A": [0.75, 0.0], "p_B": [0.25, 1.0]}
+
+    attributes = {"predictions": np.array([[1.0, 2.0]]), "label_ids": np.array([1]), "metrics": {}}
+    prediction_output = type("PredictionOutput", (), attributes)()
+    parsed = read_predictions(prediction_output)
+    assert parsed.scores == "logits"
+    assert parsed.references.tolist() == [1]
+
+    scores_by_class = {
         "contradiction": [0.3, 0.8],
         "entailment": [0.7, 0.2],
         "label": ["entailment", "contradiction"],
     }
-    assert find_predictions(classes).references.tolist() == [1, 0]
-    lists = find_predictions({"confidence": [[0.3, 0.7], [0.8, 0.2]], "label": [1, 0]})
-    assert (lists.kind, lists.predictions.tolist()) == ("top_label", [[0.3, 0.7], [0.8, 0.2]])
+    assert find_predictions(scores_by_class).references.tolist() == [1, 0]
+
+    score_lists = {"confidence": [[0.3, 0.7], [0.8, 0.2]], "label": [1, 0]}
+    parsed = find_predictions(score_lists)
+    assert parsed.kind == "top_label"
+    assert parsed.predictions.tolist() == [[0.3, 0.7], [0.8, 0.2]]
 
 
-def test_a_cell_of_json_is_what_it_says(tmp_path):
-    """A pipeline's output in a column, an object of probabilities by class, and fields of both."""
-    labels, sure = ["yes", "no", "no"], [("yes", 0.9), ("yes", 0.6), ("no", 0.7)]
-    cells = [json.dumps({"label": label, "score": score, "title": "A"}) for label, score in sure]
-    pd.DataFrame({"output": cells, "label": labels}).to_csv(tmp_path / "t.csv", index=False)
-    options = {
-        "confidence_column": "output.score",
-        "correct_column": "{{ output['label'] == label }}",
-    }
-    read = read_predictions(tmp_path / "t.csv", **options)
-    assert (read.predictions.tolist(), read.references.tolist()) == ([0.9, 0.6, 0.7], [1, 0, 1])
-    opened = open_dataset(
-        tmp_path / "t.csv", text_column="output.title", label_column="{{ output.label }}"
+def test_fields_of_a_json_cell_are_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    outputs = [
+        {"label": "yes", "score": 0.9, "title": "A"},
+        {"label": "yes", "score": 0.6, "title": "A"},
+        {"label": "no", "score": 0.7, "title": "A"},
+    ]
+    labels = ["yes", "no", "no"]
+    table = {"output": list(map(json.dumps, outputs)), "label": labels}
+    pd.DataFrame(table).to_csv(path, index=False)
+
+    parsed = read_predictions(
+        path,
+        confidence_column="output.score",
+        correct_column="{{ output['label'] == label }}",
     )
-    assert (opened["text"][:], opened["label"][:]) == (["A"] * 3, [1, 1, 0])
+    assert parsed.predictions.tolist() == [0.9, 0.6, 0.7]
+    assert parsed.references.tolist() == [1, 0, 1]
+
+    data = open_dataset(path, text_column="output.title", label_column="{{ output.label }}")
+    assert data["text"][:] == ["A", "A", "A"]
+    assert data["label"][:] == [1, 1, 0]
     with pytest.raises(ValueError, match="`confidence_column` names"):
-        read_predictions(tmp_path / "t.csv", confidence_column="output.scor")
-    by_class = [{"no": 0.2, "yes": 0.8}, {"yes": 0.4, "no": 0.6}, {"yes": 0.1, "no": 0.9}]
-    listed = [[{"label": name, "score": p} for name, p in row.items()] for row in by_class]
-    for name, cells, named in (("probs", by_class, {}), ("out", listed, {"score_columns": "out"})):
-        for held in (cells, [json.dumps(cell) for cell in cells]):
-            read = read_predictions({name: held, "label": labels}, **named)
-            assert (read.predictions.tolist(), read.label_names) == (
-                [[0.2, 0.8], [0.6, 0.4], [0.9, 0.1]],
-                ("no", "yes"),
-            )
+        read_predictions(path, confidence_column="output.scor")
+
+    # A cell may also hold the scores of all classes.
+    score_by_class = [{"no": 0.2, "yes": 0.8}, {"yes": 0.4, "no": 0.6}, {"yes": 0.1, "no": 0.9}]
+    as_pipeline = []
+    for scores in score_by_class:
+        as_pipeline.append([{"label": name, "score": score} for name, score in scores.items()])
+
+    for name, cells, options in (
+        ("probs", score_by_class, {}),
+        ("out", as_pipeline, {"score_columns": "out"}),
+    ):
+        json_cells = [json.dumps(cell) for cell in cells]
+        for column in (cells, json_cells):
+            parsed = read_predictions({name: column, "label": labels}, **options)
+            assert parsed.predictions.tolist() == [[0.2, 0.8], [0.6, 0.4], [0.9, 0.1]]
+            assert parsed.label_names == ("no", "yes")
 
 
-def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_not():
-    """The likeliest class; none where two are; what is no share is said to be several labels, or a regression."""
+def test_shares_and_votes_have_a_label_and_several_labels_are_refused():
+    # The label is the most likely class; a tie leaves an item unlabeled.
     for labels, numbers in (
         ([[0, 1], [1, 0], [0.5, 0.5]], [1, 0, -1]),
         ([{"0": 1, "1": 3}, {"0": 2, "1": 1}, {"0": 1, "1": 1}], [1, 0, -1]),
         (['{"0": 0.4, "1": 0.6}', '{"0": 1.0}', "{}"], [1, 0, -1]),
         ([[1], [0], []], [1, 0, -1]),
         ([["1", "0", "1"], ["0", "0", "0"], ["0", "1"]], [1, 0, -1]),
-        ([[1, 0, 1], [0, 0, 0, 0], [0, 1]], [1, 0, -1]),  # votes of three, four and two people
-        ([[1, 4], [3, 2], [2, 3]], [1, 0, 1]),  # how many of five voted for either
+        # Votes of three, four and two people.
+        ([[1, 0, 1], [0, 0, 0, 0], [0, 1]], [1, 0, -1]),
+        # The number of five people that voted for each class.
+        ([[1, 4], [3, 2], [2, 3]], [1, 0, 1]),
     ):
-        assert open_dataset({"text": ["a", "b", "c"], "label": labels})["label"][:] == numbers
-        assert (
-            read_predictions(
-                scored("1", "0", labels) | {"p_1": HIGH[:3], "p_0": HIGH[2:5]}
-            ).references.tolist()
-            == numbers
-        )
-    many = datasets.Features(
+        data = open_dataset({"text": ["a", "b", "c"], "label": labels})
+        assert data["label"][:] == numbers
+
+        parsed = read_predictions({"p_1": SCORES[:3], "p_0": SCORES[2:5], "label": labels})
+        assert parsed.references.tolist() == numbers
+
+    resolution = resolve({"text": ["a", "b"], "label": [[0, 1], [1, 0]]})
+    assert [(row.value, row.label) for row in resolution.mapping] == [("1", "1"), ("0", "0")]
+
+    # Lists of one label each are labels; longer ones are refused with a remedy.
+    features = datasets.Features(
         {"text": datasets.Value("string"), "label": [datasets.ClassLabel(names=["x", "y"])]}
     )
-    one = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1], [0]]}, features=many)
-    assert open_dataset(one, label_names=["y", "x"])["label"][:] == [0, 1]
-    for labels, words in (
-        ([[1, 0], [1]], "For items with several labels"),  # classes 1 and 0, as the lengths differ
+    single_labels = datasets.Dataset.from_dict(
+        {"text": ["a", "b"], "label": [[1], [0]]}, features=features
+    )
+    assert open_dataset(single_labels, label_names=["y", "x"])["label"][:] == [0, 1]
+
+    for labels, message in (
+        # Classes 1 and 0, and no shares, as the lengths differ.
+        ([[1, 0], [1]], "For items with several labels"),
         ([[1, 1], [0, 1]], "For items with several labels"),
         (['["x", "x"]', [[1], [2]]], "For items with several labels"),
         (["4,27", "3"], "audit each label with target=all"),
         ([2.5, 1.25], "A regression has no classes"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             open_dataset({"text": ["a", "b"], "label": labels})
-    shown = resolve({"text": ["a", "b"], "label": [[0, 1], [1, 0]]})
-    assert [(row.value, row.label) for row in shown.mapping] == [("1", "1"), ("0", "0")]
+
+    several_labels = datasets.Dataset.from_dict(
+        {"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=features
+    )
     with pytest.raises(ValueError, match="several labels"):
-        open_dataset(
-            datasets.Dataset.from_dict(
-                {"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=many
-            )
-        )
-    asked = open_dataset(
+        open_dataset(several_labels)
+
+    # An expression asks about one of the labels.
+    data = open_dataset(
         {"text": ["a", "b"], "labels": [[4, 27], [3]]}, label_column="{{ 27 in labels }}"
     )
-    assert (asked["label"][:], asked.features["label"].names) == ([1, 0], ["false", "true"])
+    assert data["label"][:] == [1, 0]
+    assert data.features["label"].names == ["false", "true"]
 
 
-def test_words_that_say_numbers_meet_numbers_and_no_other_words():
+def test_no_and_yes_match_0_and_1_and_other_words_need_label_names():
     words = [("no", "yes")[label] for label in LABELS]
-    assert right(find_predictions(scored("1", "0", words))) == 1.0
-    scores = {"score": HIGH, "label": words}
-    assert find_predictions(scores, score_columns="score").label_names == ("no", "yes")
-    first = find_predictions({"p_no": [1 - p for p in HIGH], "label": words}, score_columns="p_no")
-    assert ((first.predictions > 0.5) == first.references).all()
-    true = {"p_yes": HIGH, "label": [bool(label) for label in LABELS]}  # yes is true
+    assert compute_accuracy(find_predictions(make_table("1", "0", words))) == 1.0
+
+    parsed = find_predictions({"score": SCORES, "label": words}, score_columns="score")
+    assert parsed.label_names == ("no", "yes")
+
+    complements = [1 - score for score in SCORES]
+    p_no = find_predictions({"p_no": complements, "label": words}, score_columns="p_no")
+    assert is_right_above_half(p_no)
+
+    p_yes = {"p_yes": SCORES, "label": [bool(label) for label in LABELS]}
     for names in (None, ["false", "true"], ["true", "false"]):
-        read = find_predictions(true, score_columns="p_yes", label_names=names)
-        assert ((read.predictions > 0.5) == read.references).all()
-    zero = {
-        "p_0": HIGH,
-        "label": [("good", "bad")[label] for label in LABELS],
-    }  # p_0 is P(bad), the first of the two
-    read = find_predictions(zero, score_columns="p_0", label_names=["bad", "good"])
-    assert ((read.predictions > 0.5) == read.references).all()
-    with pytest.raises(ValueError, match="Expected the labels of the columns of scores"):
-        find_predictions(
-            {"p_yes": HIGH, "label": zero["label"]},
-            score_columns="p_yes",
-            label_names=["bad", "good"],
+        assert is_right_above_half(
+            find_predictions(p_yes, score_columns="p_yes", label_names=names)
         )
+
+    # p_0 is P(bad), as "bad" is the first of the names.
+    other_words = [("good", "bad")[label] for label in LABELS]
+    p_0 = {"p_0": SCORES, "label": other_words}
+    assert is_right_above_half(
+        find_predictions(p_0, score_columns="p_0", label_names=["bad", "good"])
+    )
+
+    p_yes = {"p_yes": SCORES, "label": other_words}
+    with pytest.raises(ValueError, match="Expected the labels of the columns of scores"):
+        find_predictions(p_yes, score_columns="p_yes", label_names=["bad", "good"])
+
+    # The columns good and bad are not matched with no and yes by their order.
+    table = make_table("good", "bad", words)
     with pytest.raises(ValueError, match=r"`label_names` \(no, yes\)"):
-        find_predictions(
-            scored("good", "bad", words), label_names=["no", "yes"]
-        )  # not by their order
+        find_predictions(table, label_names=["no", "yes"])
 
 
 @pytest.mark.parametrize(
@@ -465,32 +566,41 @@ def test_words_that_say_numbers_meet_numbers_and_no_other_words():
 )
 def test_a_heading_may_hold_its_label_anywhere(names):
     words = [("no", "yes")[label] for label in LABELS]
-    table = dict(zip((*names, "sentiment"), scored("1", "0", words).values(), strict=True))
-    assert right(find_predictions(table, label_column="sentiment")) == 1.0
+    columns = make_table("1", "0", words).values()
+    table = dict(zip((*names, "sentiment"), columns, strict=True))
+
+    assert compute_accuracy(find_predictions(table, label_column="sentiment")) == 1.0
 
 
-def test_one_column_of_decimal_commas_and_a_label_by_a_name_that_items_have():
-    read = find_predictions({"y_prob": ["0,75", "0,25"], "category": ["1", "0"]})
-    assert (read.predictions.tolist(), read.references.tolist()) == ([0.75, 0.25], [1, 0])
+def test_decimal_commas_and_a_label_column_named_as_items_name_it():
+    parsed = find_predictions({"y_prob": ["0,75", "0,25"], "category": ["1", "0"]})
+
+    assert parsed.predictions.tolist() == [0.75, 0.25]
+    assert parsed.references.tolist() == [1, 0]
 
 
-def test_answers_alone_whose_columns_are_named():
+def test_answers_without_scores_may_have_columns_of_any_name():
     table = {"predicted": ["a", "b", "c"], "gilt": ["a", "c", "c"]}
-    for named in ({"label_column": "gilt"}, {"correct_column": "{{ predicted == gilt }}"}):
-        read = read_predictions(table, answers_alone=True, **named)
-        assert (read.answers_once, read.references.tolist()) == (True, [1, 0, 1])
+
+    for options in ({"label_column": "gilt"}, {"correct_column": "{{ predicted == gilt }}"}):
+        parsed = read_predictions(table, answers_alone=True, **options)
+        assert parsed.answers_once is True
+        assert parsed.references.tolist() == [1, 0, 1]
+
     with pytest.raises(ValueError, match="'gold' that `label_column`"):
         read_predictions(table, answers_alone=True, label_column="gold")
 
 
-def test_probabilities_of_two_decimals_add_up_again():
-    read = find_predictions(
-        {"p_a": [0.33, 0.2], "p_b": [0.33, 0.2], "p_c": [0.33, 0.6], "label": ["a", "c"]}
-    )
-    assert read.predictions[0].tolist() == pytest.approx([1 / 3] * 3)
-    assert "rounded to 2 decimals" in read.used
-    far = find_predictions({"p_a": [0.4], "p_b": [0.5], "label": ["a"]})  # 0.9 is no rounding
-    assert far.predictions.tolist() == [[0.4, 0.5]]
+def test_probabilities_rounded_to_two_decimals_are_normalized():
+    # 0.33 + 0.33 + 0.33 = 0.99, within the rounding of three values.
+    rounded = {"p_a": [0.33, 0.2], "p_b": [0.33, 0.2], "p_c": [0.33, 0.6], "label": ["a", "c"]}
+    parsed = find_predictions(rounded)
+    assert parsed.predictions[0].tolist() == pytest.approx([1 / 3] * 3)
+    assert "rounded to 2 decimals" in parsed.used
+
+    # Rounding does not explain a sum of 0.9.
+    parsed = find_predictions({"p_a": [0.4], "p_b": [0.5], "label": ["a"]})
+    assert parsed.predictions.tolist() == [[0.4, 0.5]]
 
 
 def test_a_passage_may_be_missing_and_letters_are_no_part_of_choices():
@@ -498,155 +608,218 @@ def test_a_passage_may_be_missing_and_letters_are_no_part_of_choices():
         {"passage": None, "question": "1 + 1?", "options": ["(A)2", "(B)3"], "label": "A"},
         {"passage": "So.", "question": "Who?", "options": ["(A) Ann", "(B) Bob"], "label": "(B)"},
     ]
-    opened = open_multiple_choice(rows)
-    assert (opened["prompt"][:], opened["label"][:]) == (["1 + 1?", "So. Who?"], [0, 1])
-    assert opened["choices"][:] == [["2", "3"], ["Ann", "Bob"]]
+
+    data = open_multiple_choice(rows)
+
+    assert data["prompt"][:] == ["1 + 1?", "So. Who?"]
+    assert data["label"][:] == [0, 1]
+    assert data["choices"][:] == [["2", "3"], ["Ann", "Bob"]]
 
 
-def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
+def test_a_list_of_columns_is_joined_into_prompt_and_choices():
+    options = {"prompt_column": "a,b", "choices_column": "c1,c2", "first_label": 0}
     rows = {"a": ["p"], "b": ["q"], "c1": ["x"], "c2": ["y"], "label": [1]}
-    opened = open_multiple_choice(rows, prompt_column="a,b", choices_column="c1,c2", first_label=0)
-    assert (opened["prompt"][:], opened["choices"][:]) == (["p q"], [["x", "y"]])
-    whole = {"a,b": ["p"], **rows}  # a column of that name
-    assert open_multiple_choice(whole, prompt_column="a,b", choices_column="c1,c2", first_label=0)[
-        "prompt"
-    ][:] == ["p"]
-    asked = [{"question": "Who?", "mc1_targets": {"choices": ["x", "y", "z"], "labels": [0, 0, 1]}}]
-    assert open_multiple_choice(asked)["label"][:] == [2]
+
+    data = open_multiple_choice(rows, **options)
+    assert data["prompt"][:] == ["p q"]
+    assert data["choices"][:] == [["x", "y"]]
+
+    # A column of that name precedes the list of two columns.
+    data = open_multiple_choice({"a,b": ["p"], **rows}, **options)
+    assert data["prompt"][:] == ["p"]
+
+    truthful_qa = {
+        "question": "Who?",
+        "mc1_targets": {"choices": ["x", "y", "z"], "labels": [0, 0, 1]},
+    }
+    assert open_multiple_choice([truthful_qa])["label"][:] == [2]
 
 
-def test_a_backslash_and_its_quotation_mark_are_found_wherever_they_stand(tmp_path):
+def test_an_escaped_quotation_mark_is_recognized_across_two_blocks(tmp_path):
     # The backslash is the last byte of the first 2^20, and the mark the first of the next.
-    head, end = "text,label\n", '"a \\" mark",good\n'
+    block = 1 << 20
+    head = "text,label\n"
     rows = '"a comma, here",bad\n' * 100
-    filled = (1 << 20) - 1 - end.index("\\") - len(head + rows) - len('"",bad\n')
+    end = '"a \\" mark",good\n'
+    n_filling = block - 1 - end.index("\\") - len(head + rows) - len('"",bad\n')
+    filling = "x" * n_filling
     path = tmp_path / "x.csv"
-    path.write_text(f'{head}{rows}"{"x" * filled}",bad\n{end}')
-    assert path.read_bytes()[(1 << 20) - 1 : (1 << 20) + 1] == b'\\"'
+    path.write_text(f'{head}{rows}"{filling}",bad\n{end}')
+
+    assert path.read_bytes()[block - 1 : block + 1] == b'\\"'
     assert as_table(path)["text"][-1] == 'a " mark'
 
 
-def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
+def test_escaped_quotation_marks_and_remarks_above_a_table(tmp_path):
     path = tmp_path / "t.csv"
     table = 'text,label\n"a \\"quoted\\" word",x\n"c, d",y\n'
     path.write_text(table)
     assert open_dataset(path)["text"][:] == ['a "quoted" word', "c, d"]
+
     path.write_text("# of March\n# by hand\n" + table)
     with pytest.raises(ValueError, match="and delete the lines above the headings"):
         open_dataset(path)
-    path.write_text(
-        '#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n'
-    )  # a doubled mark behind a backslash of JSON
+
+    # A quotation mark of JSON behind a backslash, doubled by CSV.
+    path.write_text('#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n')
     data = open_dataset(path)
-    assert (data["text"][0], data.column_names[-1]) == ('{"a": "x\\"y"}', "#id")
+    assert data["text"][0] == '{"a": "x\\"y"}'
+    assert data.column_names[-1] == "#id"
 
 
-def test_minimal_pairs_have_a_prompt_that_asks_and_their_order_tells_nothing():
-    pairs = [{"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps."}]
-    pairs += [{"sentence_good": "Who left?", "sentence_bad": "Left who?"}]
-    read = open_multiple_choice(pairs)
-    assert read["choices"][:] == [["Cats sleep.", "Cats sleeps."], ["Left who?", "Who left?"]]
-    assert (read["label"][:], read["prompt"][0]) == (
-        [0, 1],
-        "Which of these sentences is more acceptable?",
-    )
-    read = open_multiple_choice({"sent_more": ["A man cooks."], "sent_less": ["A woman cooks."]})
-    assert (read["choices"][0], read["label"][:]) == (["A man cooks.", "A woman cooks."], [1])
+def test_minimal_pairs_get_a_question_and_a_mixed_order():
+    pairs = [
+        {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps."},
+        {"sentence_good": "Who left?", "sentence_bad": "Left who?"},
+    ]
+    data = open_multiple_choice(pairs)
+    assert data["choices"][:] == [["Cats sleep.", "Cats sleeps."], ["Left who?", "Who left?"]]
+    assert data["label"][:] == [0, 1]
+    assert data["prompt"][0] == "Which of these sentences is more acceptable?"
+
+    stereotypes = {"sent_more": ["A man cooks."], "sent_less": ["A woman cooks."]}
+    data = open_multiple_choice(stereotypes)
+    assert data["choices"][0] == ["A man cooks.", "A woman cooks."]
+    assert data["label"][:] == [1]
 
 
-def test_splits_of_any_case_are_two_and_a_file_beside_itself_compressed_is_refused(tmp_path):
-    for name, text in (("Train.csv", "a,x\nb,y"), ("TEST.csv", "c,x")):
-        (tmp_path / name).write_text(f"text,label\n{text}\n")
-    assert {name: part["text"][:] for name, part in open_dataset(tmp_path).items()} == {
-        "train": ["a", "b"],
-        "test": ["c"],
-    }
+def test_files_of_a_folder_are_splits_but_not_a_file_and_its_compressed_copy(tmp_path):
+    (tmp_path / "Train.csv").write_text("text,label\na,x\nb,y\n")
+    (tmp_path / "TEST.csv").write_text("text,label\nc,x\n")
+
+    texts_by_split = {name: split["text"][:] for name, split in open_dataset(tmp_path).items()}
+    assert texts_by_split == {"train": ["a", "b"], "test": ["c"]}
+
     with gzip.open(tmp_path / "Train.csv.gz", "wt") as stream:
         stream.write("text,label\na,x\n")
     with pytest.raises(ValueError, match="with and without compression"):
         open_dataset(tmp_path)
 
 
-def test_labels_that_look_alike_are_told():
+def test_labels_that_differ_by_an_invisible_character_are_refused():
     with pytest.raises(ValueError, match=r"'pos' and 'pos\\u200f'"):
         open_dataset({"text": ["a", "b"], "label": ["pos", "pos\u200f"]})
 
 
-def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatch):
-    (tmp_path / "a.jsonl").write_text(
-        "\n".join(map(json.dumps, [{"t": "A", "b": "x", "y": 1}, {"t": "B", "b": "z", "y": 0}]))
-    )
-    (tmp_path / "data.yaml").write_text(
-        'data: a.jsonl\ntext_column: "{{ t }}: {{ b }}"\nlabel_column: y\nlabel_names: [bad, good]\n'
-    )
-    opened = open_dataset(tmp_path / "data.yaml")
-    assert (opened["text"][:], opened.features["label"].names, opened["label"][:]) == (
-        ["A: x", "B: z"],
-        ["bad", "good"],
-        [1, 0],
-    )
-    (tmp_path / "data.yaml").write_text("data: a.jsonl\nlabel_colum: y\n")
+def test_a_description_file_may_name_expressions_as_columns(tmp_path, monkeypatch):
+    rows_file = tmp_path / "a.jsonl"
+    description = tmp_path / "data.yaml"
+    rows_file.write_text('{"t": "A", "b": "x", "y": 1}\n{"t": "B", "b": "z", "y": 0}')
+    lines = [
+        "data: a.jsonl",
+        'text_column: "{{ t }}: {{ b }}"',
+        "label_column: y",
+        "label_names: [bad, good]",
+    ]
+    description.write_text("\n".join(lines) + "\n")
+
+    data = open_dataset(description)
+
+    assert data["text"][:] == ["A: x", "B: z"]
+    assert data.features["label"].names == ["bad", "good"]
+    assert data["label"][:] == [1, 0]
+
+    description.write_text("data: a.jsonl\nlabel_colum: y\n")
     with pytest.raises(ValueError, match="Did you mean 'label_column'"):
-        open_dataset(tmp_path / "data.yaml")
-    with pytest.raises(
-        ValueError,
-        match="expression over",
-    ):
-        open_dataset(tmp_path / "a.jsonl", text_column="{{ 1 / 0 }}", label_column="y")
+        open_dataset(description)
+    with pytest.raises(ValueError, match="expression over"):
+        open_dataset(rows_file, text_column="{{ 1 / 0 }}", label_column="y")
+
+    # A user's own form of multiple choice may hold expressions, too.
     forms = tmp_path / "forms.yaml"
     forms.write_text('- {prompt: [t], choices: ["{{ [b, t] }}"], label: [y]}\n')
     monkeypatch.setenv("RIGHTREASONS_CHOICE_FORMS", str(forms))
-    assert open_multiple_choice(tmp_path / "a.jsonl")["choices"][:] == [["x", "A"], ["z", "B"]]
+    assert open_multiple_choice(rows_file)["choices"][:] == [["x", "A"], ["z", "B"]]
 
 
-# ------------------------------------------------------------------------------------------------- what would be read
+# -------------------------------------------------------------------------------- a summary of what would be read
 
 
-def test_what_would_be_read_is_told_with_what_is_doubtful():
-    found = resolve(
-        pd.DataFrame({"review": ["a", "b", "c"], "label": [1, 0, 1], "category": ["x", "y", "x"]}),
-        ["bad", "good"],
+def test_a_resolution_has_the_columns_the_labels_and_the_doubts():
+    frame = pd.DataFrame(
+        {"review": ["a", "b", "c"], "label": [1, 0, 1], "category": ["x", "y", "x"]}
     )
-    assert (found.kind, found.columns) == (
-        "classification",
-        {"text": ("review",), "label": ("label",)},
-    )
-    assert [(row.value, row.count, row.label, row.rule) for row in found.mapping] == [
+    resolution = resolve(frame, ["bad", "good"])
+    assert resolution.kind == "classification"
+    assert resolution.columns == {"text": ("review",), "label": ("label",)}
+    assert [(row.value, row.count, row.label, row.rule) for row in resolution.mapping] == [
         ("1", 2, "good", "by number"),
         ("0", 1, "bad", "by number"),
     ]
-    assert any("category may hold the labels instead" in doubt for doubt in found.doubts)
-    refused = resolve(scored("positive", "negative"))
-    assert not refused.readable
-    assert refused.doubts[0].startswith("Expected labels in words")
+    assert any("category may hold the labels instead" in doubt for doubt in resolution.doubts)
+
+    unreadable = resolve(make_table("positive", "negative"))
+    assert not unreadable.readable
+    assert unreadable.doubts[0].startswith("Expected labels in words")
+
     choices = resolve([{"goal": "p", "sol1": "a", "sol2": "b", "label": 1}])
     assert [(row.value, row.label, row.rule) for row in choices.mapping] == [
         ("1", "choice 1", "by number, counted from 0")
     ]
 
 
-# ----------------------------------------------------------------------------------------------- one table, every door
+# ----------------------------------------------------------------------------------- one table, every entry point
 
 
-def outcome(figure):
-    """Return the accuracy that a door gives, or "refused"."""
+def try_to_compute(compute):
+    """Return the accuracy that an entry point computes, or "refused"."""
     try:
-        return round(figure(), 6)
+        return round(compute(), 6)
     except (TypeError, ValueError) as error:
-        return "refused" if str(error).startswith("Expected") else repr(error)
+        if str(error).startswith("Expected"):
+            return "refused"
+        return repr(error)
 
 
-def suite_of(labels):
-    names = None if isinstance(labels[0], int) else tuple(dict.fromkeys(labels))
-    numbers = labels if names is None else list(map(names.index, labels))
-    cases = tuple(
-        Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(numbers)
+def make_suite(labels):
+    """Return a behavior suite that expects these labels, one case for each."""
+    if isinstance(labels[0], int):
+        label_names = None
+        numbers = labels
+    else:
+        label_names = tuple(dict.fromkeys(labels))
+        numbers = [label_names.index(label) for label in labels]
+    cases = []
+    for row, number in enumerate(numbers):
+        cases.append(Case(str(row), ((f"text {row}",),), (number,)))
+    functionality = Functionality("f", "c", "MFT", {"name": "equal"}, tuple(cases))
+    return Suite("s", ("text",), (functionality,), label_names)
+
+
+def compute_suite_accuracy(scores, labels):
+    suite = make_suite(labels)
+    answers = read_suite_answers(scores, suite)
+    label_names = suite.label_names or ["0", "1"]
+    expected = [label_names.index(label) if isinstance(label, str) else label for label in labels]
+    order, *_ = match_classes(suite, answers.label_names or 2, "the table")
+    predicted = answers.scores[:, list(order)].argmax(axis=1)
+    return float((predicted == expected).mean())
+
+
+def compute_trainer_accuracy(parsed):
+    """Return the accuracy of the same scores as a Trainer's logits."""
+    prediction = transformers.EvalPrediction(
+        predictions=np.log(parsed.predictions), label_ids=parsed.references
     )
-    return Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, cases),), names)
+    return compute_metrics("accuracy")(prediction)["accuracy"]
+
+
+def run_calibration_command(capsys, folder, label_names):
+    """Return the accuracy that `rightreasons calibration` reports, or raise its message."""
+    out = folder / "report"
+    words = ["calibration", folder / "t.csv", "--n-resamples", "5", "--out", out]
+    if label_names is not None:
+        words += ["--label-names", ",".join(label_names)]
+    finished = run(capsys, *words)
+    if finished.code:
+        assert finished.err.rstrip().endswith("shows how the file would be read.")
+        raise ValueError(finished.err.removeprefix("Error: "))
+    answers = json.loads((out / "audit.json").read_text())["questions"]
+    return answers[0]["result"]["data"]["figures"]["accuracy"]["estimate"]["value"]
 
 
 @pytest.mark.parametrize(
-    ("one", "zero", "words", "names"),
+    ("one", "zero", "with_words", "label_names"),
     [
         ("positive", "negative", False, None),
         ("positive", "negative", True, None),
@@ -659,176 +832,181 @@ def suite_of(labels):
         ("class 0", "class 1", False, None),
     ],
 )
-def test_one_table_through_every_door(tmp_path, capsys, one, zero, words, names):
-    """Twenty ones and twenty zeros, all right: 1.0, or one sentence."""
-    labels = [(zero, one)[label] for label in LABELS] if words else LABELS
-    table = scored(one, zero, labels)
+def test_every_entry_point_reads_a_table_alike(
+    tmp_path, capsys, one, zero, with_words, label_names
+):
+    """Twenty ones and twenty zeros, all correct: each gives the same accuracy, or each refuses."""
+    labels = LABELS
+    if with_words:
+        labels = [(zero, one)[label] for label in LABELS]
+    table = make_table(one, zero, labels)
     frame = pd.DataFrame(table)
     scores = frame[[f"p_{one}", f"p_{zero}"]]
-    frame.to_csv(tmp_path / "t.csv", index=False)
+    csv_file = tmp_path / "t.csv"
+    frame.to_csv(csv_file, index=False)
     frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
     frame.to_parquet(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", **{name: np.array(column) for name, column in table.items()})
     module = rightreasons.load("ece")
 
-    def read_by(source):
-        return outcome(lambda: right(read_predictions(source, label_names=names)))
-
-    def computed(name="accuracy"):
-        return module.compute(predictions=scores, references=labels, label_names=names)[name]
-
-    def behaved():
-        suite = suite_of(labels)
-        found = read_suite_answers(frame[scores.columns], suite)
-        return _suite_rate(suite, found, labels)
-
-    doors = {name: read_by(tmp_path / name) for name in ("t.csv", "t.jsonl", "t.parquet", "t.npz")}
-    doors |= {
-        "frame": read_by(frame),
-        "columns": read_by(table),
-        "arrow": read_by(pa.Table.from_pandas(frame)),
-    }
-    doors["module"] = outcome(computed)
-    doors["look"] = "refused" if not resolve(table, names).readable else doors["frame"]
-    if names is None:
-        doors["suite"] = outcome(behaved)
-        doors["space"] = read_by(check_upload(tmp_path / "t.csv"))
-        doors["pasted"] = outcome(
-            lambda: right(parse_predictions((tmp_path / "t.csv").read_text()))
+    def read_accuracy(source):
+        return try_to_compute(
+            lambda: compute_accuracy(read_predictions(source, label_names=label_names))
         )
-    doors["Trainer"] = outcome(lambda: _of_trainer(read_predictions(frame, label_names=names)))
-    doors["command"] = outcome(lambda: _of_command(capsys, tmp_path, names))
-    assert doors == dict.fromkeys(doors, doors["frame"])
+
+    def compute_by_module():
+        results = module.compute(predictions=scores, references=labels, label_names=label_names)
+        return results["accuracy"]
+
+    def compute_by_trainer():
+        return compute_trainer_accuracy(read_predictions(frame, label_names=label_names))
+
+    accuracies = {
+        "t.csv": read_accuracy(csv_file),
+        "t.jsonl": read_accuracy(tmp_path / "t.jsonl"),
+        "t.parquet": read_accuracy(tmp_path / "t.parquet"),
+        "t.npz": read_accuracy(tmp_path / "t.npz"),
+        "frame": read_accuracy(frame),
+        "columns": read_accuracy(table),
+        "arrow": read_accuracy(pa.Table.from_pandas(frame)),
+        "module": try_to_compute(compute_by_module),
+        "Trainer": try_to_compute(compute_by_trainer),
+        "command": try_to_compute(lambda: run_calibration_command(capsys, tmp_path, label_names)),
+    }
+    if label_names is None:
+        # These have no option for the names.
+        accuracies["suite"] = try_to_compute(lambda: compute_suite_accuracy(scores, labels))
+        accuracies["space"] = read_accuracy(check_upload(csv_file))
+        accuracies["pasted"] = try_to_compute(
+            lambda: compute_accuracy(parse_predictions(csv_file.read_text()))
+        )
+
+    # `resolve` computes nothing, but it must not refuse what the others read.
+    is_readable = resolve(table, label_names).readable
+    accuracies["resolve"] = accuracies["frame"] if is_readable else "refused"
+
+    assert accuracies == dict.fromkeys(accuracies, accuracies["frame"])
 
 
-def _suite_rate(suite, found, labels):
-    numbers = suite.label_names or ["0", "1"]
-    wanted = [numbers.index(label) if isinstance(label, str) else label for label in labels]
-    from rightreasons.behavior.matching import match_classes
-
-    order, *_ = match_classes(suite, found.label_names or 2, "the table")
-    return float((found.scores[:, list(order)].argmax(axis=1) == wanted).mean())
-
-
-def _of_trainer(read):
-    """The accuracy of the same scores as a Trainer's logits."""
-    said = transformers.EvalPrediction(
-        predictions=np.log(read.predictions), label_ids=read.references
-    )
-    return compute_metrics("accuracy")(said)["accuracy"]
-
-
-def _of_command(capsys, folder, names):
-    """The accuracy that `rightreasons calibration` finds, or its sentence as an error."""
-    given = () if names is None else ("--label-names", ",".join(names))
-    out = folder / "report"
-    done = run(capsys, "calibration", folder / "t.csv", *given, "--n-resamples", "5", "--out", out)
-    if done.code:
-        assert done.err.rstrip().endswith("shows how the file would be read.")
-        raise ValueError(done.err.removeprefix("Error: "))
-    answers = json.loads((out / "audit.json").read_text())["questions"]
-    return answers[0]["result"]["data"]["figures"]["accuracy"]["estimate"]["value"]
-
-
-def test_what_releases_hold_is_told_apart(tmp_path):
+def test_kinds_of_released_data_are_distinguished(tmp_path):
+    # "correct" is the correct choice here, and not the correctness of a model's answer.
     choices = {
         "question": ["Who?", "What?"],
         "options": [["A)x", "B)y"], ["A)z", "B)w"]],
         "correct": ["B", "A"],
     }
-    assert (
-        resolve(choices).kind == "multiple_choice"
-    )  # "correct" is the right choice, and no answer of a model's
-    upper = {"Question": ["Who?"], "A": ["x"], "B": ["y"], "C": ["z"], "D": ["w"], "Answer": ["C"]}
-    assert [(row.value, row.label) for row in resolve(upper).mapping] == [("C", "choice 2")]
+    assert resolve(choices).kind == "multiple_choice"
+
+    lettered = {
+        "Question": ["Who?"],
+        "A": ["x"],
+        "B": ["y"],
+        "C": ["z"],
+        "D": ["w"],
+        "Answer": ["C"],
+    }
+    matches = [(row.value, row.label) for row in resolve(lettered).mapping]
+    assert matches == [("C", "choice 2")]
+
     answers = resolve(
         {"qid": ["7", "8", "9"], "gold": ["yes", "no", "no"], "pred": ["yes", "maybe", "no"]}
     )
-    assert (answers.kind, answers.readable, answers.columns["right"]) == (
-        "predictions",
-        True,
-        ("pred", "gold"),
-    )
-    alone = resolve({"id": ["7", "8"], "prediction": [4, 2]})
-    assert not alone.readable
-    assert alone.doubts[0].startswith("Expected a column with the labels in ")
-    flat = {"id": ["2"], "question": ["Whom?"], "context": ["Ann met Bob."]}
-    asked = resolve({**flat, "answers": [{"text": ["Bob"], "answer_start": [8]}]})
-    assert (asked.kind, asked.items[0]["question"]) == ("question_answering", "Whom?")
+    assert answers.kind == "predictions"
+    assert answers.readable is True
+    assert answers.columns["right"] == ("pred", "gold")
+
+    without_labels = resolve({"id": ["7", "8"], "prediction": [4, 2]})
+    assert not without_labels.readable
+    assert without_labels.doubts[0].startswith("Expected a column with the labels in ")
+
+    flat_squad = {
+        "id": ["2"],
+        "question": ["Whom?"],
+        "context": ["Ann met Bob."],
+        "answers": [{"text": ["Bob"], "answer_start": [8]}],
+    }
+    resolution = resolve(flat_squad)
+    assert resolution.kind == "question_answering"
+    assert resolution.items[0]["question"] == "Whom?"
+
     question = {"id": "1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
     article = {"title": "A", "paragraphs": [{"context": "Ann met Bob.", "qas": [question]}]}
-    (tmp_path / "squad.json").write_text(json.dumps({"data": [article]}))
-    assert resolve(tmp_path / "squad.json").items[0]["answers"] == {
-        "text": ["Ann"],
-        "answer_start": [0],
-    }
+    path = tmp_path / "squad.json"
+    path.write_text(json.dumps({"data": [article]}))
+    assert resolve(path).items[0]["answers"] == {"text": ["Ann"], "answer_start": [0]}
 
 
 def test_a_task_of_big_bench_keeps_the_order_of_its_choices(tmp_path):
-    examples = [
-        {"input": f"Day {n}?", "target_scores": {f"{n}/2": 0, f"{n}/1": 1, f"{n}/3": 0}}
-        for n in range(20)
-    ]
-    (tmp_path / "task.json").write_text(
-        json.dumps({"name": "dates", "keywords": ["time"], "examples": examples})
-    )
-    found = open_multiple_choice(tmp_path / "task.json")
-    assert found["choices"][7] == ["7/2", "7/1", "7/3"]
-    assert set(found["label"][:]) == {1}
-    examples[3]["target_scores"]["3/3"] = 1  # two right choices: no label
-    (tmp_path / "task.json").write_text(json.dumps({"name": "dates", "examples": examples}))
-    assert open_multiple_choice(tmp_path / "task.json")["label"][2:5] == [1, -1, 1]
+    path = tmp_path / "task.json"
+    examples = []
+    for n in range(20):
+        target_scores = {f"{n}/2": 0, f"{n}/1": 1, f"{n}/3": 0}
+        examples.append({"input": f"Day {n}?", "target_scores": target_scores})
+    path.write_text(json.dumps({"name": "dates", "keywords": ["time"], "examples": examples}))
+
+    data = open_multiple_choice(path)
+    assert data["choices"][7] == ["7/2", "7/1", "7/3"]
+    assert set(data["label"][:]) == {1}
+
+    # With two correct choices, an item has no label.
+    examples[3]["target_scores"]["3/3"] = 1
+    path.write_text(json.dumps({"name": "dates", "examples": examples}))
+    assert open_multiple_choice(path)["label"][2:5] == [1, -1, 1]
 
 
-def test_a_first_row_that_is_no_heading_is_told(tmp_path):
-    (tmp_path / "a.tsv").write_text("a fine film\t1\ndull\t0\ngrand\t1\n")
-    found = resolve(tmp_path / "a.tsv")
-    assert found.doubts[0].count("no headings, as '1' suggests") == 1
-    assert "all columns with column_names=" in found.doubts[0]
-    named = resolve(
-        make_description({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]})
-    )
-    assert [(row.value, row.count) for row in named.mapping] == [("1", 2), ("0", 1)]
+def test_a_table_without_headings_is_a_doubt(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("a fine film\t1\ndull\t0\ngrand\t1\n")
+
+    resolution = resolve(path)
+    assert resolution.doubts[0].count("no headings, as '1' suggests") == 1
+    assert "all columns with column_names=" in resolution.doubts[0]
+
+    description = make_description({"data": str(path), "column_names": ["text", "label"]})
+    counts = [(row.value, row.count) for row in resolve(description).mapping]
+    assert counts == [("1", 2), ("0", 1)]
 
 
-def test_the_last_word_of_one_name_tells_a_text_and_a_better_label_is_told():
-    table = {"TweetText": ["a b", "c"], "category": ["x", "y"], "stars": ["p", "q"]}
-    found = resolve(table)
-    assert found.columns["text"] == ("TweetText",)
-    assert found.doubts == (
+def test_the_text_column_may_end_in_text_and_a_better_label_column_is_a_doubt():
+    resolution = resolve({"TweetText": ["a b", "c"], "category": ["x", "y"], "stars": ["p", "q"]})
+    assert resolution.columns["text"] == ("TweetText",)
+    assert resolution.doubts == (
         "The column 'category' is used as labels, but stars may hold the labels instead.",
     )
-    assert not resolve(
-        {"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}
-    ).readable  # two of them
-    assert resolve(
-        {"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}
-    ).label_names == ("e", "n")
+
+    # Two names end in "text", so that neither is chosen.
+    two_texts = {"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}
+    assert not resolve(two_texts).readable
+
+    two_labels = {"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}
+    assert resolve(two_labels).label_names == ("e", "n")
 
 
-def test_all_columns_of_many_classes_are_shown():
-    """A sentence lists twelve at most; the table of what is read has them all, also with commas in their names."""
-    rows = {
-        f"p_{name}": [0.0, 1.0] if name == "a, b" else [1 / 13, 0.0]
-        for name in ("a, b", *"cdefghijklmno")
-    }
-    rows["p_a, b"] = [0.0, 1.0]
-    found = resolve({**rows, "label": ["c", "a, b"]})
-    assert found.columns == {"scores": tuple(rows), "labels": ("label",)}
+def test_all_columns_of_many_classes_are_listed():
+    """A sentence lists twelve at most; a resolution lists all, also with commas in their names."""
+    # The second item is surely "a, b"; the first one has 1/13 for each other class.
+    table = {"p_a, b": [0.0, 1.0]}
+    for letter in "cdefghijklmno":
+        table[f"p_{letter}"] = [1 / 13, 0.0]
+
+    resolution = resolve({**table, "label": ["c", "a, b"]})
+
+    assert resolution.columns == {"scores": tuple(table), "labels": ("label",)}
 
 
-def test_every_door_takes_a_data_yaml(tmp_path):
+def test_every_reader_accepts_a_description_file(tmp_path):
     (tmp_path / "a.csv").write_text("id|confidence|correct|label\na|0,9|1|no\nb|0,4|0|yes\n")
-    (tmp_path / "data.yaml").write_text("data: a.csv\nseparator: '|'\n")
-    source = tmp_path / "data.yaml"
-    assert as_table(source)["id"][:] == ["a", "b"]
-    assert read_predictions(source).predictions.tolist() == [0.9, 0.4]
-    assert read_columns(source, ScoreOptions())[0]["label"] == ["no", "yes"]
-    assert read_confidence(source).confidence["confidence"].tolist() == [0.9, 0.4]
+    description = tmp_path / "data.yaml"
+    description.write_text("data: a.csv\nseparator: '|'\n")
+
+    assert as_table(description)["id"][:] == ["a", "b"]
+    assert read_predictions(description).predictions.tolist() == [0.9, 0.4]
+    assert read_columns(description, ScoreOptions())[0]["label"] == ["no", "yes"]
+    assert read_confidence(description).confidence["confidence"].tolist() == [0.9, 0.4]
 
 
 @pytest.mark.parametrize("source", [[1, 2], [], 5, {"train": [], "test": []}])
-def test_what_is_no_table_is_told_in_one_sentence(source):
+def test_a_source_that_is_no_table_is_refused(source):
     with pytest.raises((TypeError, ValueError), match="^Expected "):
         open_dataset(source)
 
@@ -842,10 +1020,13 @@ def test_what_is_no_table_is_told_in_one_sentence(source):
         ("data: a.csv\nitems: a.csv\nanswers: b.csv\n", ("data", "items", "answers")),
     ],
 )
-def test_a_description_of_half_of_two_files_is_refused(tmp_path, content, options):
-    (tmp_path / "data.yaml").write_text(content)
+def test_a_description_needs_data_or_both_items_and_answers(tmp_path, content, options):
+    description = tmp_path / "data.yaml"
+    description.write_text(content)
+
     with pytest.raises(OptionError, match="Expected (either )?`") as error:
-        resolve(tmp_path / "data.yaml")
+        resolve(description)
+
     assert error.value.option == options
 
 
@@ -856,3 +1037,33 @@ def test_an_unknown_task_in_a_description_is_refused():
         resolve(make_description({"data": rows, "task": "regression"}))
 
     assert error.value.option == ("task",)
+
+
+def test_a_missing_column_of_labels_is_named_whatever_else_the_table_holds():
+    # With numbers next to the texts, the table may also hold predictions.
+    table = {"text": ["Fine.", "Dull."] * 9, "stars": [5, 1] * 9}
+
+    resolution = resolve(make_description({"data": table, "label_column": "star"}))
+
+    assert not resolution.readable
+    assert "Did you mean 'stars'" in resolution.doubts[0]
+
+
+def test_rows_that_are_dropped_raise_no_doubt():
+    # The empty texts have both labels, and repeat each other.
+    texts = ["", "", "", "", *(f"Film {row} is fine." for row in range(16))]
+    table = {"text": texts, "label": ["up", "down"] * 10}
+
+    resolution = resolve(make_description({"data": table, "drop_empty": True}))
+
+    assert resolution.row_doubts == ()
+
+
+def test_a_label_without_a_new_name_is_quoted_as_written():
+    table = {"text": ["Fine.", "Dull."] * 9, "label": ["Up", "NA"] * 9}
+
+    with pytest.raises(OptionError, match="'NA' of the column"):
+        open_dataset(table, label_names=["Up=good"])
+    renamed = resolve(make_description({"data": table, "label_names": ["Up=good", "NA=bad"]}))
+
+    assert {row.rule for row in renamed.mapping} == {"by its new name"}

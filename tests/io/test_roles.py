@@ -155,6 +155,29 @@ def test_the_first_row_of_a_table_without_a_heading_proposes_nothing():
     assert set(error.value.option) == {"text_column", "label_column"}
 
 
+def test_a_first_row_of_cells_names_no_column_by_its_last_word():
+    # A file of tweets without headings: its first row ends in a word that also ends usual headings.
+    columns = {"4": ["0", "4"] * 10, "1467810369": range(N_ROWS), "NO_QUERY": ["NO_QUERY"] * N_ROWS}
+
+    with pytest.raises(OptionError, match="no headings") as error:
+        find_roles({**columns, TEXTS[0]: TEXTS})
+
+    assert "text_column" in error.value.option
+
+
+@pytest.mark.parametrize("stars", [[1, 2, 4, 5], [0, 4, 4, 0], [-1, 0, 1, 1]])
+def test_grades_may_be_the_labels_as_well_as_the_only_classes(stars):
+    table = {"text": TEXTS, "verified": LABELS, "grade": stars * 5}
+
+    resolution = resolve(table)
+
+    assert "label" not in resolution.columns
+    assert "Choose one of verified, grade" in " ".join(resolution.doubts)
+    # Large numbers are counts, years or times.
+    counts = {**table, "grade": [number + 2000 for number in table["grade"]]}
+    assert resolve(counts).columns["label"] == ("verified",)
+
+
 def test_labels_that_are_not_required_are_named_and_not_taken():
     table = datasets.Dataset.from_dict({"text": TEXTS, "x": LABELS})
 
@@ -386,3 +409,17 @@ def test_fields_of_objects_are_proposed_by_their_paths():
     assert resolution.columns == {"text": ("入力.本文",), "label": ("注釈.選択",)}
     assert items["text"][:] == TEXTS
     assert [items.features["label"].names[label] for label in items["label"]] == LABELS
+
+
+def test_a_usual_heading_above_objects_is_that_of_their_fields():
+    rows = [
+        {
+            "review": {"body": TEXTS[row], "lang": "en"},
+            "annotation": {"mood": LABELS[row], "by": "Ada"},
+        }
+        for row in range(N_ROWS)
+    ]
+
+    resolution = resolve(rows)
+
+    assert resolution.columns == {"text": ("review.body",), "label": ("annotation.mood",)}

@@ -141,6 +141,34 @@ def test_texts_that_come_twice_on_average_are_told():
     doubt = check(data)["repeated_texts"]
 
     assert (doubt.count, doubt.is_open) == (20, False)
+    # Both rows of a text are one unit already, but not if a text has two units.
+    units = data.add_column("source_id", [f"{row // 2}" for row in range(40)])
+    assert "repeated_texts" not in check(units)
+    units = data.add_column("source_id", [f"{row // 2 + row % 2}" for row in range(40)])
+    assert "repeated_texts" in check(units)
+
+
+def test_items_with_their_correct_choice_twice_are_found():
+    # The correct choice, at position row % 3, has a copy in every tenth of 40 items: rows 0, 10, 20 and
+    # 30. In rows 5 and 15, two incorrect choices are equal, which does no harm.
+    choices = []
+    for row in range(40):
+        texts = [f"{WORDS[(row + k) % 10]} {row}" for k in range(3)]
+        if row % 10 == 0:
+            texts[(row + 1) % 3] = texts[row % 3]
+        if row in (5, 15):
+            texts[(row + 1) % 3] = texts[(row + 2) % 3]
+        choices.append(texts)
+    data = make_rows(choices=choices).rename_column("text", "prompt").remove_columns("label")
+    data = data.add_column("label", [row % 3 for row in range(40)])
+    roles = RowRoles(("prompt", "choices"), label="label", id="id")
+
+    doubt = check(data, roles=roles)["answer_copies"]
+
+    assert (doubt.count, doubt.is_open) == (4, True)
+    # An item without a label has no correct choice.
+    unlabeled = data.remove_columns("label").add_column("label", [-1] * 40)
+    assert "answer_copies" not in check(unlabeled, roles=roles)
 
 
 def test_copies_without_texts_are_found_by_a_key_and_not_among_rounded_scores():
@@ -199,6 +227,17 @@ def test_copies_of_rows_are_counted():
     doubt = check(copied, roles=RowRoles(("text",), label="label"))["repeated_rows"]
 
     assert (doubt.count, doubt.is_open) == (10, False)
+
+
+def test_copies_of_less_than_one_row_in_a_hundred_are_not_mentioned():
+    data = make_rows(1000).remove_columns("id")
+    # 9 of 1,009 rows are fewer than 1 in 100; 11 of 1,011 rows are more.
+    few = datasets.concatenate_datasets([data, data.select(range(9))])
+    many = datasets.concatenate_datasets([data, data.select(range(11))])
+    roles = RowRoles(("text",), label="label")
+
+    assert check(few, roles=roles) == {}
+    assert check(many, roles=roles)["repeated_rows"].count == 11
 
 
 def test_one_text_in_all_rows_is_doubted_and_its_labels_are_not():

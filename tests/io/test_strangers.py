@@ -1,4 +1,4 @@
-"""Tables as other tools write them, whose figures are known: seven items, of which the model answers five right."""
+"""Tables of other tools, whose figures are known: of seven items, the model answers five correctly."""
 
 import json
 import re
@@ -30,212 +30,238 @@ GOLD = [
     "contradiction",
     "entailment",
 ]
-SCORES = np.array(
-    [[1, 6, 3], [2, 1, 7], [5, 3, 2], [6, 1, 3], [2, 5, 3], [7, 2, 1], [3, 2, 5]]  # rows 3 and 6 are wrong
-) / 10  # fmt: skip
+# The largest score is that of the label but for the items 3 and 6.
+SCORES = (
+    np.array([[1, 6, 3], [2, 1, 7], [5, 3, 2], [6, 1, 3], [2, 5, 3], [7, 2, 1], [3, 2, 5]]) / 10
+)
 TEXTS = [f"The film, {word} as it was, ended." for word in ("a", "b", "c", "d", "e", "f", "g")]
-BY_CLASS = [dict(zip(NAMES, row, strict=True)) for row in SCORES.tolist()]
-PIPELINE = [
-    [
-        {"label": label, "score": score}
-        for label, score in sorted(row.items(), key=lambda pair: -pair[1])
-    ]
-    for row in BY_CLASS
-]
-ANSWERS = [row[0]["label"] for row in PIPELINE]
+SCORES_BY_CLASS = [dict(zip(NAMES, row, strict=True)) for row in SCORES.tolist()]
 
 
-def right(source, **options):
-    """Return how many of the items are answered right, and in which kind of table."""
-    read = read_predictions(source, **options)
-    correct = (
-        read.references
-        if read.kind == "confidence"
-        else read.predictions.argmax(1) == read.references
-    )
-    return len(read), int(correct.sum()), resolve(source).kind
+def list_pipeline_output(score_by_class):
+    """Return labels and scores of an item as a pipeline returns them, the largest score first."""
+    labels = sorted(score_by_class, key=score_by_class.get, reverse=True)
+    return [{"label": label, "score": score_by_class[label]} for label in labels]
+
+
+PIPELINE = [list_pipeline_output(scores) for scores in SCORES_BY_CLASS]
+ANSWERS = [entries[0]["label"] for entries in PIPELINE]
+
+
+def describe(source, **options):
+    """Return the number of items, the number of correct answers, and the kind of the table."""
+    parsed = read_predictions(source, **options)
+    is_correct = parsed.references
+    if parsed.kind != "confidence":
+        is_correct = parsed.predictions.argmax(1) == parsed.references
+    return len(parsed), int(is_correct.sum()), resolve(source).kind
+
+
+def write_lines(path, rows):
+    """Write rows as JSON lines."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def make_rows(**columns):
+    """Return a row for each item."""
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 @pytest.mark.parametrize(
-    "rows",
+    "columns",
     [
-        [
-            {"gold": gold, "text": text, "output": out}
-            for gold, text, out in zip(GOLD, TEXTS, PIPELINE, strict=True)
-        ],
-        [{"gold": gold, "pred": out} for gold, out in zip(GOLD, PIPELINE, strict=True)],
-        [{"gold": gold, "output": out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
+        {"gold": GOLD, "text": TEXTS, "output": PIPELINE},
+        {"gold": GOLD, "pred": PIPELINE},
+        {"gold": GOLD, "output": [entries[0] for entries in PIPELINE]},
     ],
 )
-def test_what_a_pipeline_returned_is_read_beside_a_column_of_labels(tmp_path, rows):
-    (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert right(tmp_path / "out.jsonl") == right(
-        {name: [row[name] for row in rows] for name in rows[0]}
-    )
-    assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
+def test_outputs_of_a_pipeline_are_read_with_a_column_of_labels(tmp_path, columns):
+    path = write_lines(tmp_path / "out.jsonl", make_rows(**columns))
+
+    assert describe(path) == (7, 5, "predictions")
+    assert describe(columns) == describe(path)
 
 
-def test_a_label_and_a_score_beside_another_label_are_refused():
+def test_a_label_with_a_score_and_another_label_are_ambiguous():
     table = {"gold": GOLD, "label": ANSWERS, "score": [0.5] * 7}
+
     with pytest.raises(OptionError, match="Expected a column of scores"):
         read_predictions(table, label_column="label")
     with pytest.raises(OptionError, match="gold and label"):
         read_predictions(table)
-    right = "{{ label == gold }}"
-    assert (
-        read_predictions(table, confidence_column="score", correct_column=right).references.sum()
-        == 5
+
+    parsed = read_predictions(
+        table, confidence_column="score", correct_column="{{ label == gold }}"
     )
+    assert parsed.references.sum() == 5
 
 
-def test_what_looks_like_a_pipeline_s_output_and_is_none():
-    """One-hot labels beside scores by position, and the target of a stance beside its label."""
+def test_tables_that_resemble_the_output_of_a_pipeline():
     one_hot = {"labels": [[0, 1], [1, 0], [1, 0]], "scores": [[0.2, 0.8], [0.9, 0.1], [0.3, 0.7]]}
-    read = read_predictions(one_hot)
-    assert (read.predictions.argmax(1).tolist(), read.references.tolist()) == ([1, 0, 1], [1, 0, 0])
+    parsed = read_predictions(one_hot)
+    assert parsed.predictions.argmax(1).tolist() == [1, 0, 1]
+    assert parsed.references.tolist() == [1, 0, 0]
+
+    # The target of a stance is no label.
     stance = {"target": ["oil", "coal"], "label": ["favor", "against"], "score": [0.9, 0.8]}
-    with pytest.raises(
-        OptionError,
-        match="Expected one column with the labels .* label and target|target and label",
-    ):
+    message = "Expected one column with the labels .* label and target|target and label"
+    with pytest.raises(OptionError, match=message):
         read_predictions(stance)
+
     with pytest.raises(OptionError, match="`confidence_column`"):
         read_predictions({"answer": ["a", "b"], "correct": [1, 0], "probability": [0.9, 0.4]})
-    noted = {
+
+    annotated = {
         "p_no": [0.9, 0.2],
         "p_yes": [0.1, 0.8],
         "label": ["no", "yes"],
         "annotation": ["unsure", "clear"],
     }
-    assert read_predictions(noted).references.tolist() == [0, 1]
+    assert read_predictions(annotated).references.tolist() == [0, 1]
 
 
-def test_tables_of_other_tools_are_read_on_the_first_try(tmp_path):
+def test_tables_of_other_tools_need_no_options(tmp_path):
     frame = pd.DataFrame(SCORES, columns=NAMES)
+    # It has answers, too, which would do without the scores.
     caret = frame.assign(pred=ANSWERS, obs=GOLD, rowIndex=range(7))
-    caret.to_csv(tmp_path / "caret.csv")  # has answers, too, which would do without the scores
-    tidy = frame.rename(columns=".pred_{}".format).assign(
-        **{".pred_class": ANSWERS, "text": TEXTS, "truth": GOLD}
-    )
+    caret.to_csv(tmp_path / "caret.csv")
+
+    tidy = frame.rename(columns=".pred_{}".format)
+    tidy = tidy.assign(**{".pred_class": ANSWERS, "text": TEXTS, "truth": GOLD})
     tidy.to_csv(tmp_path / "tidymodels.csv")
-    rows = [[gold, *scores] for gold, scores in zip(GOLD, SCORES.tolist(), strict=True)]
+
     wandb = {
         "columns": ["True Label", *map("score_{}".format, NAMES)],
-        "data": rows,
+        "data": [[gold, *scores] for gold, scores in zip(GOLD, SCORES.tolist(), strict=True)],
         "ncols": 4,
         "nrows": 7,
     }
     (tmp_path / "wandb.table.json").write_text(json.dumps(wandb))
+
     for name in ("caret.csv", "tidymodels.csv", "wandb.table.json"):
-        assert right(tmp_path / name) == (7, 5, "predictions"), name
+        assert describe(tmp_path / name) == (7, 5, "predictions"), name
+
     labels = [NAMES.index(gold) for gold in GOLD]
     spark = {
         "label": labels,
         "probability": [json.dumps(row) for row in SCORES.tolist()],
         "prediction": labels,
     }
-    assert right(spark) == (7, 5, "predictions")
+    assert describe(spark) == (7, 5, "predictions")
+
     torch = pytest.importorskip("torch")
-    assert (
-        right(
-            [
-                {"logits": torch.tensor(row).log(), "label": label}
-                for row, label in zip(SCORES, labels, strict=True)
-            ]
-        )[1]
-        == 5
-    )
+    logits = [torch.tensor(row).log() for row in SCORES]
+    _, n_correct, _ = describe(make_rows(logits=logits, label=labels))
+    assert n_correct == 5
 
 
-def test_one_column_of_scores_is_named_after_a_label_in_words():
+def test_a_single_column_of_scores_is_that_of_the_label_in_its_name():
     table = {
         "Bewertung": ["gut", "mies", "gut"],
         "Wert P(gut)": ["0,9", "0,2", "0,4"],
         "Nr.": [1, 2, 3],
     }
-    with pytest.raises(OptionError, match="them with `score_columns`") as told:
-        read_predictions(table)  # one sentence for both
-    assert {"label_column", "score_columns"} <= {*told.value.option}
-    read = read_predictions(table, label_column="Bewertung", score_columns="Wert P(gut)")
-    assert ((read.predictions > 0.5) == read.references).tolist() == [True, True, False]
+    # A single message names both options.
+    with pytest.raises(OptionError, match="them with `score_columns`") as error:
+        read_predictions(table)
+    assert {"label_column", "score_columns"} <= set(error.value.option)
+
+    parsed = read_predictions(table, label_column="Bewertung", score_columns="Wert P(gut)")
+    is_correct = (parsed.predictions > 0.5) == parsed.references
+    assert is_correct.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8"])
-def test_marks_around_the_cells_of_a_tsv_are_quotes_where_excel_or_r_wrote_it(tmp_path, encoding):
-    quoted = '"text"\t"label"\n' if encoding == "utf-8" else "text\tlabel\n"
-    quoted += "".join(f'"{text}"\t{gold}\n' for text, gold in zip(TEXTS, GOLD, strict=True))
-    (tmp_path / "sheet.txt").write_text(quoted, encoding)
-    assert as_table(tmp_path / "sheet.txt")["text"][:] == TEXTS
+def test_quotation_marks_of_excel_and_r_are_removed_from_a_tsv_file(tmp_path, encoding):
+    # R quotes the headings; Excel writes UTF-16.
+    heading = '"text"\t"label"' if encoding == "utf-8" else "text\tlabel"
+    lines = [heading]
+    for text, gold in zip(TEXTS, GOLD, strict=True):
+        lines.append(f'"{text}"\t{gold}')
+    path = tmp_path / "sheet.txt"
+    path.write_text("\n".join(lines) + "\n", encoding)
+
+    assert as_table(path)["text"][:] == TEXTS
 
 
-def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
+def test_a_file_without_a_split_name_is_reported(tmp_path):
+    frame = pd.DataFrame({"text": TEXTS, "label": GOLD})
     for name in ("train", "heldout"):
-        pd.DataFrame({"text": TEXTS, "label": GOLD}).to_csv(tmp_path / f"{name}.csv", index=False)
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+
     with pytest.warns(UserWarning, match="has no split"):
-        assert {name: len(rows) for name, rows in open_dataset(tmp_path).items()} == {"train": 7}
+        data = open_dataset(tmp_path)
+    assert {name: len(rows) for name, rows in data.items()} == {"train": 7}
     assert "heldout.csv" in " ".join(resolve(tmp_path).doubts)
 
 
-def test_annotation_tools(tmp_path):
-    """One label for all is doubted; a list in a list is its one label; words in a list have an expression."""
+def test_exports_of_annotation_tools(tmp_path):
+    # A single label for all items is a doubt.
     accepted = {
         "text": TEXTS,
         "label": ["POSITIVE"] * 7,
         "answer": ["accept", "reject"] * 3 + ["accept"],
     }
     assert "All items of 'label' have the same label." in resolve(accepted).doubts[0]
-    chosen = [
-        {"text": text, "made": [{"result": [[gold]]}]}
-        for text, gold in zip(TEXTS, GOLD, strict=True)
-    ]
-    opened = open_dataset(chosen, label_column="made.result")
-    assert [NAMES[label] for label in opened["label"][:]] == GOLD
+
+    # A list in a list has a single label.
+    results = [[{"result": [[gold]]}] for gold in GOLD]
+    data = open_dataset(make_rows(text=TEXTS, made=results), label_column="made.result")
+    assert [NAMES[label] for label in data["label"][:]] == GOLD
+
+    # A list of words needs an expression.
     words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
-    with pytest.raises(
-        TypeError, match=r'with an expression: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'
-    ):
+    message = r'with an expression: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'
+    with pytest.raises(TypeError, match=message):
         open_dataset(words, text_column="tokens")
-    assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
+    data = open_dataset(words, text_column='{{ tokens | join(" ") }}')
+    assert data["text"][:] == TEXTS
 
 
-def test_texts_and_labels_that_are_missing_are_said_at_once():
+def test_missing_texts_and_labels_are_reported_at_once():
     table = {"v1": GOLD, "v2": TEXTS}
-    said = "texts .* text_column=.* labels .* label_column="
-    with pytest.raises(OptionError, match=said):
+    with pytest.raises(OptionError, match="texts .* text_column=.* labels .* label_column="):
         open_dataset(table)
-    shown = resolve(table)
-    assert not shown.readable
-    assert all(name in shown.doubts[0] for name in ("text_column", "label_column"))
+
+    resolution = resolve(table)
+    assert not resolution.readable
+    assert all(name in resolution.doubts[0] for name in ("text_column", "label_column"))
     assert len(open_dataset(table, label_column="v1", text_column="v2")) == 7
 
 
-def test_rows_without_a_label_are_counted():
-    """-1 is no label beside 0 and 1, unless it is named one."""
+def test_unlabeled_rows_are_counted():
+    """With 0 and 1, -1 is no label unless it has a name."""
     table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
-    told = (
+    doubt = (
         "2 rows have no label (-1), and are left out of results that need labels. If one of these "
         "values is a label, rename it with `label_names`."
     )
-    assert told in resolve(table).doubts
-    assert not any(
-        "no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts
-    )
+    assert doubt in resolve(table).doubts
+
+    doubts = resolve(table, ["-1=bad", "0=none", "1=good"]).doubts
+    assert not any("no label" in doubt for doubt in doubts)
 
 
-def test_a_text_without_columns_is_taken_apart_by_expressions(tmp_path):
+def test_lines_without_columns_are_split_by_expressions(tmp_path):
     texts = [text.replace(",", "") for text in TEXTS]
+    # The format of fastText.
     lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
-    (tmp_path / "cooking.txt").write_text("".join(lines))
+    path = tmp_path / "cooking.txt"
+    path.write_text("".join(lines))
     with pytest.raises(OptionError, match="such content"):
-        open_dataset(tmp_path / "cooking.txt")
-    expression = '{{ line.partition(" ")[2] }}'
-    how = {
-        "column_names": ("line",),
-        "separator": "\t",
-        "label_column": "{{ line.split()[0][9:] }}",
-    }
-    read = open_dataset(tmp_path / "cooking.txt", text_column=expression, **how)
-    assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, texts)
+        open_dataset(path)
+
+    data = open_dataset(
+        path,
+        column_names=("line",),
+        separator="\t",
+        text_column='{{ line.partition(" ")[2] }}',
+        label_column="{{ line.split()[0][9:] }}",
+    )
+    assert data.features["label"].int2str(data["label"][:]) == GOLD
+    assert data["text"][:] == texts
 
 
 def test_released_choices_are_read_with_their_passage():
@@ -245,82 +271,85 @@ def test_released_choices_are_read_with_their_passage():
         "options": [["Ann", "Bob"]],
         "answer": ["B"],
     }
-    read = open_multiple_choice(race)
-    assert (read["prompt"][:], read["label"][:]) == (["Ann met Bob. Whom?"], [1])
+    data = open_multiple_choice(race)
+    assert data["prompt"][:] == ["Ann met Bob. Whom?"]
+    assert data["label"][:] == [1]
+
+    several_questions = {
+        "article": ["A."],
+        "questions": [["Q?"]],
+        "options": [[["a", "b"]]],
+        "answers": [["A"]],
+    }
     with pytest.raises(OptionError, match="Expected a column with the right choices"):
-        open_multiple_choice(
-            {
-                "article": ["A."],
-                "questions": [["Q?"]],
-                "options": [[["a", "b"]]],
-                "answers": [["A"]],
-            }
-        )
+        open_multiple_choice(several_questions)
+
     targets = [{"No.": 1, "Yes.": 0}, {"Ice.": 0, "Fire.": 1, "Tea.": 0}]
-    read = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})
-    assert (read["choices"][:], read["label"][:]) == (
-        [["No.", "Yes."], ["Ice.", "Fire.", "Tea."]],
-        [0, 1],
-    )
+    data = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})
+    assert data["choices"][:] == [["No.", "Yes."], ["Ice.", "Fire.", "Tea."]]
+    assert data["label"][:] == [0, 1]
 
 
-def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
-    (tmp_path / "a.csv").write_text(
-        "label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n"
-    )
+def test_a_decimal_point_in_a_column_with_a_decimal_comma_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n")
+
     with pytest.raises(ValueError, match="decimal mark"):
-        read_predictions(tmp_path / "a.csv")
+        read_predictions(path)
 
 
 @pytest.mark.parametrize(
     "cells", [["['joy', 'fear']", "['joy']", "[]"], ["joy;fear", "joy", ""], ['["joy","fear"]'] * 3]
 )
-def test_several_labels_as_pandas_writes_them(cells):
-    read = open_dataset(
-        {"text": ["a", "b", "c"], "label": cells}, label_column='{{ label | whether("fear") }}'
-    )
-    assert (read.features["label"].names[0], read["label"][0]) == ("fear", 0)
+def test_an_expression_selects_one_of_several_labels(cells):
+    table = {"text": ["a", "b", "c"], "label": cells}
+
+    data = open_dataset(table, label_column='{{ label | whether("fear") }}')
+
+    assert data.features["label"].names[0] == "fear"
+    assert data["label"][0] == 0
 
 
-def test_labels_that_list_others_are_several():
+def test_a_label_that_lists_other_labels_is_several():
     table = {"text": list("abcd"), "label": ["joy;fear", "joy", "fear;anger", "anger"]}
     with pytest.raises(OptionError, match="'joy;fear' lists several labels"):
         open_dataset(table)
-    assert (
-        open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:]
-        == [1, 0] * 2
-    )
+
+    # "Paris" is no label of another item.
+    places = {**table, "label": ["Paris, France", "Lyon, France"] * 2}
+    assert open_dataset(places)["label"][:] == [1, 0] * 2
 
 
-def test_headings_that_come_again_are_told(tmp_path):
-    (tmp_path / "joined.csv").write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
+def test_repeated_headings_are_refused(tmp_path):
+    joined = tmp_path / "joined.csv"
+    joined.write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
     with pytest.raises(ValueError, match="the headings. Delete"):
-        open_dataset(str(tmp_path / "joined.csv"))
-    (tmp_path / "text.csv").write_text(
-        "text,label\ntext,yes\nb,label\n"
-    )  # a word of the headings is none
-    assert open_dataset(str(tmp_path / "text.csv"))["text"][:] == ["text", "b"]
+        open_dataset(str(joined))
+
+    # A single word of the headings is a text like any other.
+    path = tmp_path / "text.csv"
+    path.write_text("text,label\ntext,yes\nb,label\n")
+    assert open_dataset(str(path))["text"][:] == ["text", "b"]
 
 
-def test_ids_once_were_whole_numbers():
-    assert open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})["id"][:] == [
-        "7",
-        "8",
-    ]
+def test_ids_that_pandas_made_floats_are_whole_numbers():
+    data = open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})
+
+    assert data["id"][:] == ["7", "8"]
 
 
-def test_percentages_of_confidence_are_divided_by_an_expression():
+def test_the_proposed_expression_divides_percentages():
     table = {"item": [1, 2], "confidence": [85, 40], "correct": [1, 0]}
-    with pytest.raises(ValueError, match="from 0 to 1") as told:
+    with pytest.raises(ValueError, match="from 0 to 1") as error:
         read_confidence(table)
-    expression = re.search(r"percentages, .* as '([^']+)'", str(told.value))[1]
-    assert read_confidence(table, confidence_column=expression).confidence[
-        "confidence"
-    ].tolist() == [0.85, 0.4]
+
+    expression = re.search(r"percentages, .* as '([^']+)'", str(error.value))[1]
+    confidences = read_confidence(table, confidence_column=expression).confidence
+    assert confidences["confidence"].tolist() == [0.85, 0.4]
 
 
 @pytest.mark.parametrize(
-    ("answers", "labels", "n_right"),
+    ("answers", "labels", "n_correct"),
     [
         (["LABEL_1", "LABEL_0", "LABEL_1"], ["1", "0", "0"], 2),
         (["yes", "no", "yes"], [1, 0, 0], 2),
@@ -328,124 +357,142 @@ def test_percentages_of_confidence_are_divided_by_an_expression():
         (["1", "0", "1"], ["True", "False", "False"], 2),
     ],
 )
-def test_answers_say_the_labels_in_their_own_way(answers, labels, n_right):
-    read = read_predictions({"pred": answers, "gold": labels, "confidence": [0.9, 0.8, 0.7]})
-    assert read.references.sum() == n_right
+def test_answers_may_spell_the_labels_differently(answers, labels, n_correct):
+    table = {"pred": answers, "gold": labels, "confidence": [0.9, 0.8, 0.7]}
+
+    assert read_predictions(table).references.sum() == n_correct
 
 
-def test_answers_that_are_none_of_the_labels(tmp_path):
-    """Ten letters in brackets, and forty numbers that count from another one than the labels."""
-    table = {"pred": ["(A)", "(B)"] * 5, "gold": ["A", "B"] * 5, "confidence": [0.9] * 10}
-    with pytest.raises(OptionError, match=r"\(A\), \(B\)") as told:
-        read_predictions(table)
-    expression = re.search(r"such as '([^']+)'", str(told.value))[1]
-    assert read_predictions(table, correct_column=expression).references.all()
+def test_answers_that_differ_from_all_labels_are_reported():
+    brackets = {"pred": ["(A)", "(B)"] * 5, "gold": ["A", "B"] * 5, "confidence": [0.9] * 10}
+    with pytest.raises(OptionError, match=r"\(A\), \(B\)") as error:
+        read_predictions(brackets)
+    expression = re.search(r"such as '([^']+)'", str(error.value))[1]
+    assert read_predictions(brackets, correct_column=expression).references.all()
+
+    # The answers count from 0, and the labels from 1.
+    numbers = {"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40}
     with pytest.warns(UserWarning, match=r"labels match 0\.0%"):
-        read_predictions({"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40})
+        read_predictions(numbers)
 
 
-def test_rows_in_memory_get_names_and_missing_texts_are_missing():
+def test_rows_in_memory_get_names_and_missing_texts_are_dropped():
     rows = [("Fine.", "up"), ("Dull.", "down")]
     assert open_dataset(rows, column_names=["text", "label"])["label"][:] == [1, 0]
+
     frame = pd.DataFrame({"text": ["a", None, "b"], "label": ["x", "x", "y"]})
     assert open_dataset(frame, drop_empty=True)["text"][:] == ["a", "b"]
 
 
-def test_a_classlabel_within_a_list_keeps_its_names():
-    names = datasets.Features({"label": datasets.List(datasets.ClassLabel(names=["up", "down"]))})
-    table = datasets.Dataset.from_dict({"label": [[0], [1], [0]]}, features=names)
+def test_a_class_label_in_a_list_keeps_its_names():
+    label_list = datasets.List(datasets.ClassLabel(names=["up", "down"]))
+    features = datasets.Features({"label": label_list})
+    table = datasets.Dataset.from_dict({"label": [[0], [1], [0]]}, features=features)
     table = table.add_column("p_down", [0.1, 0.8, 0.6]).add_column("p_up", [0.9, 0.2, 0.4])
-    read = read_predictions(table)
-    assert (read.label_names, read.references.tolist()) == (("down", "up"), [1, 0, 1])
+
+    parsed = read_predictions(table)
+
+    assert parsed.label_names == ("down", "up")
+    assert parsed.references.tolist() == [1, 0, 1]
 
 
-def test_utf_16_without_its_mark_needs_an_encoding(tmp_path):
-    (tmp_path / "a.csv").write_bytes("text;label\nÖde;x\nFein;y\n".encode("utf-16-le"))
+def test_utf_16_without_a_byte_order_mark_needs_an_encoding(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("text;label\nÖde;x\nFein;y\n".encode("utf-16-le"))
+
     with pytest.raises(OptionError, match="Set `encoding`"):
-        open_dataset(tmp_path / "a.csv")
-    assert open_dataset(tmp_path / "a.csv", encoding="utf-16-le")["text"][:] == ["Öde", "Fein"]
+        open_dataset(path)
+    assert open_dataset(path, encoding="utf-16-le")["text"][:] == ["Öde", "Fein"]
 
 
-def test_a_question_with_its_choices_by_any_name():
-    row = {
-        "stem": "Why?",
-        "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]},
-        "answer": "2",
-    }
+def test_an_object_of_choices_makes_any_text_a_question():
+    choices = {"text": ["a", "b", "c"], "label": ["1", "2", "3"]}
+    row = {"stem": "Why?", "choices": choices, "answer": "2"}
+
     assert open_multiple_choice([row])["label"][:] == [1]
 
 
-def test_frames_of_polars():
+def test_frames_of_polars_are_tables():
     polars = pytest.importorskip("polars", reason="polars is not a dependency")
-    columns = {f"p_{name}": SCORES[:, place] for place, name in enumerate(NAMES)}
-    frame = polars.DataFrame({"text": TEXTS, "label": GOLD} | columns)
-    assert right(frame) == (7, 5, "predictions")
-    assert open_dataset({"train": frame, "test": frame})["test"]["text"][:] == TEXTS
+    score_columns = {f"p_{name}": SCORES[:, column] for column, name in enumerate(NAMES)}
+    frame = polars.DataFrame({"text": TEXTS, "label": GOLD, **score_columns})
+
+    assert describe(frame) == (7, 5, "predictions")
+    splits = open_dataset({"train": frame, "test": frame})
+    assert splits["test"]["text"][:] == TEXTS
+
     ece = rightreasons.load("ece", label_names=NAMES[::-1])
-    scores = frame.select(f"p_{name}" for name in NAMES)
-    assert ece.compute(predictions=scores, references=frame["label"])["accuracy"] == pytest.approx(
-        5 / 7
-    )
+    results = ece.compute(predictions=frame.select(list(score_columns)), references=frame["label"])
+    assert results["accuracy"] == pytest.approx(5 / 7)
 
 
-def test_a_result_holds_items_as_json_has_them(tmp_path):
+def test_items_of_a_resolution_are_values_of_json(tmp_path):
+    times = pd.to_datetime(["2024-05-01", None])
     frame = pd.DataFrame(
-        {"confidence": [0.9, 0.4], "correct": [1, 0], "when": pd.to_datetime(["2024-05-01", None])}
+        {"confidence": [0.9, 0.4], "correct": [1, 0], "when": times, "cost": [0.5, np.nan]}
     )
-    frame.assign(cost=[0.5, np.nan]).to_parquet(tmp_path / "a.parquet")
-    first, second = resolve(tmp_path / "a.parquet").to_dict()["items"]
-    assert (first["when"], first["cost"]) == ("2024-05-01 00:00:00", 0.5)
-    assert (second["when"], second["cost"]) == (None, None)
-    texts = pd.DataFrame(
-        {"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]}
-    )
-    assert resolve(texts).to_dict()["items"][0]["when"].startswith("2024-05-01")
+    frame.to_parquet(tmp_path / "a.parquet")
+
+    complete, missing = resolve(tmp_path / "a.parquet").to_dict()["items"]
+    assert complete["when"] == "2024-05-01 00:00:00"
+    assert complete["cost"] == 0.5
+    assert missing["when"] is None
+    assert missing["cost"] is None
+
+    texts = pd.DataFrame({"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": times})
+    item = resolve(texts).to_dict()["items"][0]
+    assert item["when"].startswith("2024-05-01")
+
+
+def make_label_studio_result(label):
+    """Return the result of an annotation or a prediction; no label for an empty choice."""
+    value = {"choices": [label]} if label else None
+    return [{"value": value, "type": "choices"}]
 
 
 def make_label_studio_task(number, labels, answer=None):
-    """A task of Label Studio's JSON export: an annotation per label, and a prediction."""
-
-    def choose(label):
-        return [{"value": {"choices": [label]} if label else None, "type": "choices"}]
-
-    annotations = [
-        {"completed_by": rater, "result": choose(label), "was_cancelled": False}
-        for rater, label in enumerate(labels)
-    ]
-    prediction = {"model_version": "v1", "score": 0.5 + number / 100, "result": choose(answer)}
+    """Return a task of Label Studio's JSON export: an annotation per label, and a prediction."""
+    annotations = []
+    for rater, label in enumerate(labels):
+        result = make_label_studio_result(label)
+        annotations.append({"completed_by": rater, "result": result, "was_cancelled": False})
+    predictions = []
+    if answer:
+        result = make_label_studio_result(answer)
+        score = 0.5 + number / 100
+        predictions.append({"model_version": "v1", "score": score, "result": result})
     return {
         "id": number,
         "data": {"text": f"The {answer} lens of order {number} arrived late, in a plain box."},
         "annotations": annotations,
-        "predictions": [prediction] if answer else [],
+        "predictions": predictions,
         "total_annotations": len(labels),
     }
 
 
-# 18 tasks, of which the prediction agrees with the first label but in tasks 0, 5, 10 and 15.
+# 18 tasks. In tasks 0, 10 and 15, the prediction is "fair", and the first label is not.
 FIRST_LABELS = ["good", "poor", "fair"] * 6
-LABEL_STUDIO_ANSWERS = [
-    "fair" if number % 5 == 0 and label != "fair" else label
-    for number, label in enumerate(FIRST_LABELS)
-]
+LABEL_STUDIO_ANSWERS = list(FIRST_LABELS)
+for _task in (0, 10, 15):
+    LABEL_STUDIO_ANSWERS[_task] = "fair"
 N_EQUAL = sum(map(str.__eq__, FIRST_LABELS, LABEL_STUDIO_ANSWERS))
 
 
 @pytest.fixture
 def label_studio():
-    pairs = zip(FIRST_LABELS, LABEL_STUDIO_ANSWERS, strict=True)
-    return [
-        make_label_studio_task(number, [label], answer)
-        for number, (label, answer) in enumerate(pairs)
-    ]
+    tasks = []
+    for number, label in enumerate(FIRST_LABELS):
+        tasks.append(make_label_studio_task(number, [label], LABEL_STUDIO_ANSWERS[number]))
+    return tasks
 
 
 def test_annotations_and_predictions_are_items_or_predictions(tmp_path, label_studio):
-    (tmp_path / "export.json").write_text(json.dumps(label_studio))
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(label_studio))
 
-    stored = resolve(Description(tmp_path / "export.json", {"kind": "predictions"}))
-    items = resolve(Description(tmp_path / "export.json", {"kind": "items"}))
-    proposed = resolve(tmp_path / "export.json")
+    stored = resolve(Description(path, {"kind": "predictions"}))
+    items = resolve(Description(path, {"kind": "items"}))
+    proposed = resolve(path)
 
     assert N_EQUAL == 15
     assert stored.columns["right"] == (
@@ -457,17 +504,17 @@ def test_annotations_and_predictions_are_items_or_predictions(tmp_path, label_st
     assert "predictions to use the answers, or to items" in " ".join(proposed.doubts)
 
 
-def test_the_expression_of_answers_in_lists_of_objects_is_read_again(label_studio):
+def test_the_proposed_expression_reads_answers_in_lists_of_objects(label_studio):
     proposed = resolve(as_table(label_studio))
 
-    read = read_predictions(
+    parsed = read_predictions(
         label_studio,
         correct_column=proposed.comparison,
         confidence_column="predictions.score",
     )
 
-    assert read.references.sum() == N_EQUAL
-    assert read.predictions[3] == pytest.approx(0.53)
+    assert parsed.references.sum() == N_EQUAL
+    assert parsed.predictions[3] == pytest.approx(0.53)
 
 
 def test_several_annotators_vote_if_their_labels_are_named():
@@ -476,35 +523,36 @@ def test_several_annotators_vote_if_their_labels_are_named():
     for number, label in enumerate(FIRST_LABELS):
         third_label = "poor" if number % 6 == 5 else label
         tasks.append(make_label_studio_task(number, [label, "poor", third_label], label))
+    label_column = "annotations.result.value.choices"
 
     items = resolve(Description(tasks, {"kind": "items"}))
-    opened = open_dataset(tasks, label_column="annotations.result.value.choices")
-    read = read_predictions(
-        tasks, label_column="annotations.result.value.choices", answers_alone=True
-    )
+    data = open_dataset(tasks, label_column=label_column)
+    parsed = read_predictions(tasks, label_column=label_column, answers_alone=True)
 
-    assert opened["label"].count(opened.features["label"].str2int("fair")) == 3
+    assert data["label"].count(data.features["label"].str2int("fair")) == 3
     assert "Choose one of predictions.result.value.choices, annotations" in " ".join(items.doubts)
-    assert read.references.sum() == 15
+    assert parsed.references.sum() == 15
 
 
-def test_ids_of_predictions_are_no_scores_and_tasks_without_a_result_have_no_label(label_studio):
+def test_ids_of_predictions_are_not_scores_and_tasks_without_a_result_are_unlabeled(label_studio):
     for task in label_studio:
         task["predictions"] = [5000 + task["id"]]
     label_studio[3]["annotations"][0]["result"] = []
 
-    opened = open_dataset(label_studio)
+    data = open_dataset(label_studio)
 
-    assert opened["label"][2:5] == [0, -1, 2]
+    assert data["label"][2:5] == [0, -1, 2]
     assert resolve(as_table(label_studio)).kind == "classification"
 
 
-def test_rows_without_an_answer_are_told_and_those_without_a_label_are_a_question():
+def test_rows_without_an_answer_are_reported_and_those_without_a_label_refused():
     table = {"label": ["a", "b"] * 6, "prediction": ["a", ""] * 6}
     with pytest.warns(UserWarning, match="6 of 12 rows have no answer"):
         assert read_predictions(table, answers_alone=True).references.sum() == 6
+
+    unlabeled = {**table, "label": ["a", "b", "a", ""] * 3}
     with pytest.raises(OptionError, match="3 of 12 rows") as error:
-        read_predictions({**table, "label": ["a", "b", "a", ""] * 3}, answers_alone=True)
+        read_predictions(unlabeled, answers_alone=True)
     assert error.value.option == ("where",)
 
 
@@ -514,21 +562,22 @@ def test_equal_options_that_the_answers_never_name_are_the_classes_of_a_form():
     rows = []
     for number, label in enumerate(["TECH", "ARTS", "ARTS"] * 6):
         is_rejected = number % 6 == 0
-        rows.append(
-            {
-                "text": f"Headline {number}: a studio shows a new chip.",
-                "options": options,
-                "accept": [] if is_rejected else [label],
-                "answer": "reject" if is_rejected else "accept",
-            }
-        )
+        row = {
+            "text": f"Headline {number}: a studio shows a new chip.",
+            "options": options,
+            "accept": [] if is_rejected else [label],
+            "answer": "reject" if is_rejected else "accept",
+        }
+        rows.append(row)
 
-    found = resolve(as_table(rows))
+    resolution = resolve(as_table(rows))
 
-    assert (found.kind, found.columns["label"]) == ("classification", ("accept",))
-    assert [doubt.check for doubt in found.row_doubts] == ["rejected_rows"]
+    assert resolution.kind == "classification"
+    assert resolution.columns["label"] == ("accept",)
+    assert [doubt.check for doubt in resolution.row_doubts] == ["rejected_rows"]
     # 6 rows of TECH, of which 3 are rejected.
-    assert {row.value: row.count for row in found.mapping} == {"ARTS": 12, "TECH": 3, "": 3}
+    counts = {row.value: row.count for row in resolution.mapping}
+    assert counts == {"ARTS": 12, "TECH": 3, "": 3}
 
 
 def test_choices_in_fields_of_a_question_are_items_of_multiple_choice():
@@ -539,39 +588,40 @@ def test_choices_in_fields_of_a_question_are_items_of_multiple_choice():
         question = {"stem": f"Which one is it, in case {number}?", "choices": choices}
         rows.append({"id": f"q{number}", "question": question, "answerKey": "AB"[number % 2]})
 
-    found = resolve(as_table(rows))
+    resolution = resolve(as_table(rows))
 
-    assert (found.kind, found.readable) == ("multiple_choice", True)
+    assert resolution.kind == "multiple_choice"
+    assert resolution.readable is True
 
 
-def test_a_page_of_the_datasets_server_says_the_names_of_its_classes(tmp_path):
+def test_a_page_of_the_datasets_server_has_the_names_of_its_classes(tmp_path):
     mood = {"name": "mood", "type": {"_type": "ClassLabel", "names": ["calm", "sad"]}}
     verse = {"name": "verse", "type": {"_type": "Value", "dtype": "string"}}
     rows = []
     for number in range(6):
         row = {"verse": f"Line {number}", "mood": number % 2}
         rows.append({"row_idx": number, "row": row, "truncated_cells": []})
-    (tmp_path / "page.json").write_text(json.dumps({"features": [verse, mood], "rows": rows}))
+    path = tmp_path / "page.json"
+    path.write_text(json.dumps({"features": [verse, mood], "rows": rows}))
 
-    assert as_table(tmp_path / "page.json")["mood"][:2] == ["calm", "sad"]
+    assert as_table(path)["mood"][:2] == ["calm", "sad"]
 
 
 def test_names_and_probabilities_in_any_order_are_scores_of_classes(tmp_path):
     rows = []
-    for gold, scores in zip(GOLD, BY_CLASS, strict=True):
-        classes = [{"Name": name, "Score": score} for name, score in scores.items()]
-        classes.sort(key=lambda entry: -entry["Score"])
+    for gold, entries in zip(GOLD, PIPELINE, strict=True):
+        classes = [{"Name": entry["label"], "Score": entry["score"]} for entry in entries]
         rows.append({"File": "in.csv", "Gold": gold, "Classes": classes})
-    (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    path = write_lines(tmp_path / "out.jsonl", rows)
+    assert describe(path) == (7, 5, "predictions")
 
-    assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
     # Distances with a name do not add up to 1.
     rows[0]["Classes"][0]["Score"] = 3.5
     with pytest.raises(OptionError):
         read_predictions(rows)
 
 
-def test_a_label_that_an_export_repeats_in_a_field_is_no_second_system():
+def test_a_label_that_an_export_repeats_is_not_a_second_system():
     # Of each six messages, the model answers one about refunds as one about accounts.
     answers = ["refund", "account", "account", "refund", "account", "refund"] * 8
     golds = ["refund", "refund", "account", "refund", "account", "refund"] * 8
@@ -581,29 +631,32 @@ def test_a_label_that_an_export_repeats_in_a_field_is_no_second_system():
         test = {"vars": variables, "assert": [{"type": "equals", "value": gold}]}
         rows.append({"vars": variables, "response": {"output": answer}, "testCase": test})
 
-    found = resolve(as_table(rows))
+    resolution = resolve(as_table(rows))
 
-    assert found.columns["right"] == ("response.output", "vars.expected")
-
-
-def test_a_class_in_a_heading_after_an_equals_sign():
-    table = {
-        "Rating": GOLD,
-        **{f"P (Rating={name})": SCORES[:, column] for column, name in enumerate(NAMES)},
-    }
-    read = read_predictions(table, label_column="Rating")
-    assert (read.predictions.argmax(1) == read.references).sum() == 5
+    assert resolution.columns["right"] == ("response.output", "vars.expected")
 
 
-def test_columns_of_marks_are_named_with_the_expression_that_reads_them():
-    marks = {name: [int(name == gold) for gold in GOLD * 2] for name in NAMES}
-    table = {"text": [f"{text} {n}" for n in (1, 2) for text in TEXTS], **marks}
+def test_a_heading_may_name_its_class_after_an_equals_sign():
+    table = {"Rating": GOLD}
+    for column, name in enumerate(NAMES):
+        table[f"P (Rating={name})"] = SCORES[:, column]
+
+    parsed = read_predictions(table, label_column="Rating")
+
+    assert (parsed.predictions.argmax(1) == parsed.references).sum() == 5
+
+
+def test_the_doubt_about_columns_of_marks_proposes_an_expression():
+    table = {"text": [f"{text} {n}" for n in (1, 2) for text in TEXTS]}
+    for name in NAMES:
+        table[name] = [int(gold == name) for gold in GOLD * 2]
 
     (doubt,) = resolve(table).doubts
 
     expression = doubt.partition("as in '")[2].removesuffix("'.")
-    opened = open_dataset(table, label_column=expression)
-    assert [opened.features["label"].names[label] for label in opened["label"]] == GOLD * 2
+    data = open_dataset(table, label_column=expression)
+    names = data.features["label"].names
+    assert [names[label] for label in data["label"]] == GOLD * 2
 
 
 def test_fractions_called_prediction_next_to_predicted_classes_are_the_confidence():
@@ -614,19 +667,22 @@ def test_fractions_called_prediction_next_to_predicted_classes_are_the_confidenc
         "predicted": ["1:pos", "1:pos", "2:neg"] * 4,
         "prediction": [round(0.5 + number / 25, 3) for number in range(12)],
     }
-    read = read_predictions(table)
-    assert read.references.sum() == 6
-    assert read.predictions[1] == pytest.approx(0.54)
+
+    parsed = read_predictions(table)
+
+    assert parsed.references.sum() == 6
+    assert parsed.predictions[1] == pytest.approx(0.54)
 
 
-def test_a_question_about_labels_names_the_kind_that_answers_would_have():
+def test_a_doubt_about_labels_names_the_kind_that_answers_would_have():
     labels = ["yes", "no", "no", "yes"] * 3
     answers = ["yes", "yes", "no", "no"] * 3
-    table = {"input": [f"Is item {number} on the shelf?" for number in range(12)]}
+    questions = [f"Is item {number} on the shelf?" for number in range(12)]
     # They agree in half of the rows, as unrelated columns do.
-    items = resolve({**table, "expectedOutput": labels, "actualOutput": answers})
-    assert "'expectedOutput', 'actualOutput' hold the same values" in items.doubts[-1]
-    # Two columns of 0 and 1 share their values whatever they say.
+    items = resolve({"input": questions, "expectedOutput": labels, "actualOutput": answers})
+    assert "'expectedOutput', 'actualOutput' have values in common" in items.doubts[-1]
+
+    # Two columns of 0 and 1 share their values whatever they mean.
     flags = {"ref_class": [0, 1, 1, 0] * 3, "hyp_class": [0, 0, 1, 1] * 3}
     textless = resolve(flags)
     assert "`kind` to predictions" in " ".join(textless.doubts)

@@ -569,8 +569,18 @@ def test_a_right_choice_means_one_thing():
         {"question": "1 + 1", "options": ["2", "3", "1"], "answer": "2"},
         {"question": "1 + 2", "options": ["1", "3", "5"], "answer": "1"},
     ]
-    with pytest.raises(ValueError, match="holds '2', which"):
+    with pytest.raises(ValueError, match="holds '2', which") as error:
         open_multiple_choice(datasets.Dataset.from_list(sums))
+    # As the message advises, the first answer is the text "2" of choice 0, and the second one "1".
+    expression = "{{ options.index(answer) }}"
+    assert f"`choices_column` to 'options', `label_column` to \"{expression}\"" in str(error.value)
+    settled = open_multiple_choice(
+        datasets.Dataset.from_list(sums),
+        choices_column="options",
+        label_column=expression,
+        first_label=0,
+    )
+    assert settled["label"][:] == [0, 0]
     assert open_multiple_choice(datasets.Dataset.from_list(sums), first_label=0)["label"][:] == [
         2,
         1,
@@ -826,6 +836,20 @@ def test_a_file_of_rows_without_answers():
 def test_what_is_wrong_with_choices(row, options, error, message):
     with pytest.raises(error, match=message):
         open_multiple_choice(datasets.Dataset.from_list([row]), **options)
+
+
+def test_lists_of_choices_in_cells_of_csv_are_read_as_pandas_and_json_write_them(tmp_path):
+    # One cell is a list as Python prints it, and one as JSON.
+    (tmp_path / "a.csv").write_text(
+        'question,choices,answer\n"Sky?","[\'blue\', ""it\'s red""]",0\n'
+        '"Sea?","[""red"", ""blue""]",1\n',
+        "utf-8",
+    )
+
+    items = open_multiple_choice(tmp_path / "a.csv")
+
+    assert items["choices"][:] == [["blue", "it's red"], ["red", "blue"]]
+    assert items["label"][:] == [0, 1]
 
 
 def test_folders_of_one_name_are_read_each_as_it_is(tmp_path):

@@ -31,9 +31,12 @@ def write_sheet(rows, merged=()):
     for row in rows:
         cells = "".join(map(write_cell, row))
         lines.append(f"<row>{cells}</row>")
-    ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in merged)
-    merges = f"<mergeCells>{ranges}</mergeCells>" if ranges else ""
-    return f'<worksheet xmlns="{MAIN}"><sheetData>{"".join(lines)}</sheetData>{merges}</worksheet>'
+    data = f"<sheetData>{''.join(lines)}</sheetData>"
+    merged_cells = ""
+    if merged:
+        ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in merged)
+        merged_cells = f"<mergeCells>{ranges}</mergeCells>"
+    return f'<worksheet xmlns="{MAIN}">{data}{merged_cells}</worksheet>'
 
 
 def write_relations(relations):
@@ -46,13 +49,12 @@ def write_relations(relations):
 def write_workbook(path, sheets):
     """Write a workbook of sheets by name."""
     files = {}
-    names = []
+    entries = []
     for number, (name, sheet) in enumerate(sheets.items(), start=1):
         files[f"worksheets/sheet{number}.xml"] = sheet
-        names.append(f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>')
-    workbook = (
-        f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{"".join(names)}</sheets></workbook>'
-    )
+        entries.append(f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>')
+    sheet_list = f"<sheets>{''.join(entries)}</sheets>"
+    workbook = f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">{sheet_list}</workbook>'
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_rels/.rels", write_relations([("officeDocument", "xl/workbook.xml")]))
         archive.writestr("xl/workbook.xml", workbook)
@@ -88,7 +90,9 @@ def test_titles_and_empty_rows_and_columns_are_no_cells(rows, merged, tmp_path):
 def test_a_merged_cell_is_the_value_of_all_its_rows(tmp_path):
     rows = [["label", "text"], [1, "Fine film"], [None, "Dull"], [0, "Grand: a must"]]
 
-    assert read_sheet(tmp_path, rows, ("A2:A3",))["label"] == ["1", "1", "0"]
+    table = read_sheet(tmp_path, rows, ("A2:A3",))
+
+    assert table["label"] == ["1", "1", "0"]
 
 
 def test_the_numbers_of_the_rows_of_a_data_frame_are_a_column(tmp_path):
@@ -109,7 +113,9 @@ def test_an_option_names_one_of_several_sheets(tmp_path):
     sheets = {"Rows": write_sheet([HEADING, *ROWS]), "Notes": write_sheet([["by"], ["MM"]])}
     path = write_workbook(tmp_path / "rows.xlsx", sheets)
 
-    assert as_table(path, form=FileForm(rows="Rows")).to_dict() == TABLE
+    table = as_table(path, form=FileForm(rows="Rows"))
+
+    assert table.to_dict() == TABLE
     for form in (FileForm(), FileForm(rows="Sheet1")):
         with pytest.raises(OptionError, match="Rows, Notes") as error:
             as_table(path, form=form)

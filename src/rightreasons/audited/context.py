@@ -65,6 +65,7 @@ class AuditContext:
         progress: Whether to show progress bars.
         command: Command that audits the same model and data with the same options, without
             questions; "" if an input is an object, which no command can name.
+        repair_command: Command that repairs the model; "" for the command `repair` with the report.
         answers: Scores of each split, or why it has none; empty before `score_audit`.
         previous: Question -> what an earlier audit tested, to be tested again; empty without one.
         wrap_engine: Returns the engine that replaces that of a second model, such as a judge. A plan
@@ -82,6 +83,7 @@ class AuditContext:
     settings: AuditOptions
     progress: bool = True
     command: str = ""
+    repair_command: str = ""
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     previous: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     wrap_engine: Callable[[Engine], Engine] = _keep_engine

@@ -1,19 +1,124 @@
 """Examples on the page of a report: `make_example` shows an item with its prediction.
 
+`make_choices` shows the choices of an item, with the answers under several conditions.
 `list_differences` marks the words in which two versions of a text differ.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rightreasons.audited.splits import AuditSplit
+from rightreasons.core.choices import LETTERS
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.page.parts import Example, Mark
+from rightreasons.core.validation import softmax
+from rightreasons.page.parts import Choice, ChoiceAnswer, Example, Mark
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
+
+
+MAX_CHOICE_LENGTH = 160
+"""Number of characters of a choice that an example shows."""
+
+NOT_SHOWN = -1
+"""Position of a choice that the model does not see, and of the answer if there is none."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Condition:
+    """Answer of a model to an item under one condition.
+
+    Attributes:
+        name: Name for readers, such as "Another order".
+        positions: Position of each of the item's own choices. None for the original order.
+        picked: Position of the answer.
+        confidences: Confidence of each position. None for generated answers.
+    """
+
+    name: str
+    positions: Sequence[int] | None
+    picked: int
+    confidences: NDArray[np.float64] | None
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether the choices are in another order than in the item."""
+        if self.positions is None:
+            return False
+        displayed = [position for position in self.positions if position != NOT_SHOWN]
+        return displayed != sorted(displayed)
+
+    @property
+    def top_confidence(self) -> float:
+        """Confidence in the answer; 0 for generated answers, which have none."""
+        return self.get_confidence(self.picked) or 0.0
+
+    def get_position(self, number: int) -> int:
+        """Return the position of one of the item's own choices, given by its original position."""
+        if self.positions is None:
+            return number
+        return self.positions[number]
+
+    def get_confidence(self, position: int) -> float | None:
+        """Return the confidence of a position; None if it is unknown."""
+        if position == NOT_SHOWN or self.confidences is None:
+            return None
+        # By rounding errors, a confidence may exceed 1.
+        return min(float(self.confidences[position]), 1.0)
+
+    def describe_choice(self, position: int, *, has_letter: bool) -> ChoiceAnswer:
+        """Return what the model makes of the choice at a position.
+
+        Args:
+            position: The position.
+            has_letter: Whether to name the position.
+        """
+        letter = ""
+        if has_letter and position != NOT_SHOWN:
+            # There are more numbers than letters.
+            letter = LETTERS[position] if position < len(LETTERS) else str(position + 1)
+        return ChoiceAnswer(
+            letter=letter,
+            confidence=self.get_confidence(position),
+            is_picked=position == self.picked != NOT_SHOWN,
+        )
+
+
+def make_choices(
+    texts: Sequence[str], label: int, conditions: Sequence[Condition]
+) -> tuple[Choice, ...]:
+    """Make the choices of an example, with the answers of the model under several conditions.
+
+    Args:
+        texts: The choices.
+        label: Number of the correct choice.
+        conditions: The conditions.
+    """
+    # Letters matter only if the choices change their positions.
+    has_letters = any(condition.is_reordered for condition in conditions)
+    choices = []
+    for number, text in enumerate(texts):
+        answers = []
+        for condition in conditions:
+            position = condition.get_position(number)
+            answers.append(condition.describe_choice(position, has_letter=has_letters))
+        choices.append(Choice(shorten_choice(text), number == label, tuple(answers)))
+    return tuple(choices)
+
+
+def shorten_choice(text: str) -> str:
+    """Truncate a long choice."""
+    # The last character is that of the ellipsis.
+    if len(text) <= MAX_CHOICE_LENGTH:
+        return text
+    return f"{text[: MAX_CHOICE_LENGTH - 1].rstrip()}…"
 
 
 def make_example(
@@ -35,7 +140,7 @@ def make_example(
             from the scores of the split.
         confidence: Confidence in the prediction.
         marks: Marks in the text. If None, its planted tokens are marked.
-        note: Remark to show after the choices of the item.
+        note: Remark.
     """
     if predicted is None:
         scores = context.scores(split)
@@ -51,6 +156,11 @@ def make_example(
     shown_confidence = None
     if not context.answers_once:
         shown_confidence = min(confidence, 1.0)
+    conditions: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    if split.choices is not None:
+        conditions = ("Confidence",)
+        choices = _list_choices(context, split, item, predicted)
     return Example(
         id=split.ids[item],
         text=split.data[item][split.text_column],
@@ -60,7 +170,30 @@ def make_example(
         confidence=shown_confidence,
         marks=marks,
         note=_compose_note(split, item, note),
+        conditions=conditions,
+        choices=choices,
     )
+
+
+def _list_choices(
+    context: AuditContext, split: AuditSplit, item: int, predicted: int
+) -> tuple[Choice, ...]:
+    """Return the choices of an item, with the confidence of the model in each of them.
+
+    Args:
+        context: The audit.
+        split: Split of the item, with choices.
+        item: Row of the item.
+        predicted: Position of the answer.
+    """
+    confidences = None
+    # Generated answers have no confidence.
+    if not context.answers_once:
+        row = np.asarray(context.scores(split).logits[item], dtype=np.float64)
+        confidences = softmax(row)
+    answer = Condition("Confidence", positions=None, picked=predicted, confidences=confidences)
+    texts = split.choices[item] if split.choices is not None else []
+    return make_choices(texts, int(split.labels[item]), [answer])
 
 
 def _describe_answers(
@@ -98,7 +231,7 @@ def _mark_planted_tokens(split: AuditSplit, item: int) -> tuple[Mark, ...]:
 
 
 def _compose_note(split: AuditSplit, item: int, note: str) -> str:
-    """Return the choices of an item, a remark, and a warning if its label contradicts its text.
+    """Return a remark, and a warning if the label of an item contradicts its text.
 
     Args:
         split: Split of the item.
@@ -106,11 +239,6 @@ def _compose_note(split: AuditSplit, item: int, note: str) -> str:
         note: The remark; "" for none.
     """
     sentences = []
-    if split.choices is not None:
-        choices = []
-        for number, choice in enumerate(split.choices[item], start=1):
-            choices.append(f"{number}. {choice}")
-        sentences.append(" | ".join(choices))
     if note:
         sentences.append(note)
     # Planted data records labels that were flipped on purpose.

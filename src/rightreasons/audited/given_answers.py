@@ -140,6 +140,10 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
     unserved_ids: set[str] = set()
     if context.prompted is not None:
         unserved_ids = context.prompted.unserved
+        # The reason of an unread reply quotes the reply, which differs from item to item.
+        reason_by_id |= dict.fromkeys(
+            reason_by_id.keys() & context.prompted.unread, NO_READABLE_ANSWER
+        )
     is_asked = np.ones(len(split), dtype=np.bool_)
     n_by_reason: Counter[str] = Counter()
     for row in np.flatnonzero(split.labeled & ~is_scored).tolist():
@@ -147,7 +151,7 @@ def collect_answers(context: AuditContext) -> GivenAnswers | None:
         is_unserved = item_id in unserved_ids
         is_asked[row] = reason_by_id[item_id] != NO_WORDS and not is_unserved
         if is_unserved:
-            n_by_reason[shorten_reason(reason_by_id[item_id])] += 1
+            n_by_reason[reason_by_id[item_id]] += 1
 
     rows = np.flatnonzero(split.labeled & is_asked)
     clusters = split.clusters
@@ -207,13 +211,5 @@ def _list_reasons(
         return [""] * len(rows)
     reasons = []
     for row in rows.tolist():
-        reason = reason_by_id.get(split.ids[row], "")
-        reasons.append(shorten_reason(reason))
+        reasons.append(reason_by_id.get(split.ids[row], ""))
     return reasons
-
-
-def shorten_reason(reason: str) -> str:
-    """Return a reason without the text that it quotes, which differs from item to item."""
-    if reason.startswith("no answer in"):
-        return NO_READABLE_ANSWER
-    return reason

@@ -28,6 +28,7 @@ from rightreasons.models.protocol import (
     Request,
 )
 from rightreasons.models.servers.planning import make_keys
+from rightreasons.models.wrapped_engine import WrappedEngine
 
 MISSING = "The log contains no answer to it."
 """Reason why a request has no answer."""
@@ -70,7 +71,7 @@ def make_value_keys(kind: str, request: Request) -> list[str]:
     return make_keys({"kind": kind}, single_requests)
 
 
-class RecordingEngine:
+class RecordingEngine(WrappedEngine):
     """An engine that asks another one, and records its answers.
 
     Args:
@@ -82,11 +83,8 @@ class RecordingEngine:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.answers: dict[str, list[Any]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
 
     def likelihoods(self, requests: Sequence[Request], **kwargs: Any) -> Likelihoods:
         """Return and record log-likelihoods."""

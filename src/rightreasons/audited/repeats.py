@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.splits import AuditSplit
-from rightreasons.core.sentences import pluralize
+from rightreasons.core.sentences import pluralize, short_name
 from rightreasons.io.row_checks import RowDoubt
 from rightreasons.models.functions import is_user_code
 
@@ -137,7 +137,7 @@ def _explain_dependence(context: AuditContext, changed: Sequence[str], n_items: 
         n_items: Number of items that were scored again.
     """
     return (
-        f"Expected scores of {context.source.name} that depend on the item alone, but those of "
+        f"Expected scores of {short_name(context.source.name)} that depend on the item alone, but those of "
         f"{len(changed)} of {pluralize(n_items, 'item')}, such as {changed[0]}, change with the "
         "other items of a call: score each text individually, and give stored answers a new "
         "`fingerprint` when the model changes; `rightreasons.testing.check_scorer` tests a scorer."
@@ -154,7 +154,7 @@ def _describe_variation(context: AuditContext, varied: Sequence[str], n_items: i
     """
     return RowDoubt(
         "varying_answers",
-        f"{context.source.name} does not give the same scores twice to {len(varied)} of "
+        f"{short_name(context.source.name)} does not give the same scores twice to {len(varied)} of "
         f"{pluralize(n_items, 'item')}: its answers are random, which hides effects.",
         len(varied),
         remedy="Switch off sampling and dropout in your function to find more.",
@@ -189,7 +189,7 @@ def _describe_unread_pairs(
             return None
     return RowDoubt(
         "unread_pairs",
-        f"No score of {context.source.name} changes when {pluralize(len(sample), 'item')} exchange "
+        f"No score of {short_name(context.source.name)} changes when {pluralize(len(sample), 'item')} exchange "
         "their second texts.",
         len(sample),
         remedy="Check that your function reads `text_pairs`.",

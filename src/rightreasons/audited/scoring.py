@@ -16,6 +16,7 @@ from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import UnreadAnswersError
 from rightreasons.core.scores import Scores
+from rightreasons.core.sentences import short_name
 from rightreasons.core.validation import as_ragged
 from rightreasons.page.parts import Reads
 
@@ -119,7 +120,7 @@ def _check_scores(context: AuditContext, split: AuditSplit, scores: Scores) -> N
         raise ValueError(reason)
     if not len(scores):
         raise ValueError(
-            f"Expected answers of {context.source.name} to the items of “{split.name}”, but none "
+            f"Expected answers of {short_name(context.source.name)} to the items of “{split.name}”, but none "
             f"of {len(split)} answers can be read: {reason}."
         )
 

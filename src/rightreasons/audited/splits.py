@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.labels.matching import LabelMatch, MatchTerms, match_labels
 from rightreasons.core.ordering import LazyArrowColumn
+from rightreasons.core.sentences import short_name
 from rightreasons.io.options import AuditOptions
 from rightreasons.io.row_codes import COPIED_ROW, REPEATED_ID
 
@@ -254,7 +255,10 @@ def take_splits(
             # Whether labels are numbered from 0 or from 1 follows from the labels of all splits.
             used_anywhere=_collect_labels(data.values()),
             first=settings.first_label,
-            terms=MatchTerms(data_name, remedy="Set `first_label` to 0 or 1", rename="label_names"),
+            # The page shows how labels were matched, and no folder of the user.
+            terms=MatchTerms(
+                short_name(data_name), remedy="Set `first_label` to 0 or 1", rename="label_names"
+            ),
         )
         class_of = _make_class_table(match)
         label_mapping = label_match or match.in_words

@@ -128,6 +128,7 @@ class StoredModel:
             missing = split.ids[pc.index(pc.is_null(rows), True).as_py()]
             raise ValueError(
                 f"Expected a prediction for each item of {split.name} in {self.name}, but "
-                f"{rows.null_count:,} of {len(split):,} have none, such as the id {missing!r}."
+                f"{rows.null_count:,} of {len(split):,} have none, such as the id {missing!r}. "
+                "Add their predictions, or leave these items out of the data."
             )
         return np.asarray(rows.to_numpy(), dtype=np.intp)

@@ -37,6 +37,7 @@ MIN_ROWS = 10
 
 MAX_CLASSES = 50
 MAX_CLASS_LETTERS = 60
+MAX_GRADE = 10
 MIN_REPEATS = 2.5
 """Minimum mean number of rows per value of a column of classes; values that repeat less are names of rows."""
 
@@ -106,6 +107,17 @@ class Content:
         if self.kind == "flag":
             return True
         return self.kind == "text" and self.n_letters <= MAX_CLASS_LETTERS
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether the values repeat like grades of a scale that are not all used, such as 1, 2, 4 and 5."""
+        if self.numbers is None or self.has_classes or self.n_rows < MIN_ROWS:
+            return False
+        if self.n_values < 2 or self.n_rows < MIN_REPEATS * self.n_values:
+            return False
+        values = self.numbers[~np.isnan(self.numbers)]
+        is_whole = values == np.floor(values)
+        return bool(is_whole.all() and np.abs(values).max() <= MAX_GRADE)
 
     @property
     def has_texts(self) -> bool:

@@ -624,7 +624,7 @@ def rename_values(
             renamed.append(name_by_key[key])
         else:
             raise OptionError(
-                f"Expected a new name for each label in `label_names`, but {key[:60]!r} of {location} is "
+                f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {location} is "
                 f"not among {format_list(list(new_names))}.",
                 option="label_names",
             )

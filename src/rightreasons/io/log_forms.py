@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rightreasons.core.replies import Reply
+from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all
 from rightreasons.core.yaml_files import read_yaml
 from rightreasons.io.harnesses.lm_eval_logs import KEYS, read_lm_eval_columns
@@ -30,6 +31,7 @@ from rightreasons.io.logs import (
     list_user_texts,
     make_id_columns,
     to_list,
+    warn_of_excluded,
 )
 
 Form: TypeAlias = Mapping[str, Any]
@@ -131,16 +133,29 @@ def _read_joined_rows(path: Path, join: Form) -> dict[str, dict[str, Any]]:
 
     Args:
         path: The second file.
-        join: The paths in each row: "by" to the id of the sample, "names" and "values" to the metrics.
+        join: The paths in each row: "by" to the values that identify the sample, "names" and "values" to
+            the metrics.
 
     Returns:
-        Id of a sample -> its metrics by name.
+        Key of a sample, from `_make_join_key` -> its metrics by name.
     """
     metrics_by_id = {}
     for row in json.loads(path.read_text(encoding="utf-8")):
-        sample_id = _find_first(row, join["by"])
-        metrics_by_id[str(sample_id)] = _pair_metrics(row, join["names"], join["values"])
+        metrics_by_id[_make_join_key(row, join["by"])] = _pair_metrics(
+            row, join["names"], join["values"]
+        )
     return metrics_by_id
+
+
+def _make_join_key(row: Row, paths: Sequence[str]) -> str:
+    """Return the values that identify a sample, which has several answers, as JSON.
+
+    Args:
+        row: The sample, or a row of the second file.
+        paths: The paths of the values, such as the id of the item and the number of the trial. A value
+            may be missing, such as the perturbation of an unchanged item.
+    """
+    return json.dumps([_get_at_path(row, path) for path in paths])
 
 
 def _pair_metrics(row: Row, names: str, values: str) -> dict[str, Any]:
@@ -228,6 +243,8 @@ def read_log_columns(
     # Some logs have the answers of several providers of models to each item.
     if "source" in form:
         samples = _select_source(samples, form, file_name, log_filter)
+    if "version" in form:
+        samples = _select_version(samples, form, file_name, log_filter)
     samples, arms = _join_arms(samples, form)
     parsed = [_parse_sample(sample, form) for sample in samples]
     columns = make_id_columns([sample.id for sample in parsed])
@@ -306,9 +323,9 @@ def _collect_samples(rows: Sequence[Any], form: Form, file_name: str) -> list[Ro
     for row in to_list(get_inner(content, *steps)):
         sample = {**row, FILE: content}
         if "join" in form:
-            sample_id = _find_first(row, form["join"]["own"])
+            key = _make_join_key(row, form["join"]["own"])
             # A sample may be missing in the second file.
-            sample["joined"] = metrics_by_id.get(str(sample_id), {})
+            sample["joined"] = metrics_by_id.get(key, {})
         samples.append(sample)
     _check_not_empty(samples, file_name)
     return samples
@@ -435,6 +452,38 @@ def _select_source(
         samples_by_source.setdefault(source, []).append(sample)
     selected = choose_source("provider", samples_by_source, log_filter, file_name)
     return samples_by_source[selected]
+
+
+def _select_version(
+    samples: Sequence[Row], form: Form, file_name: str, log_filter: str | None
+) -> list[Row]:
+    """Return the samples of the unchanged items, or of one changed version of them.
+
+    HELM asks some items again with typing errors or other names. Its accuracy is that of the items
+    themselves, and answers to two versions of an item are not independent.
+
+    Args:
+        samples: The samples of all versions.
+        form: The format, with the path of the version under "version".
+        file_name: Name of the file, for messages.
+        log_filter: Name of a version; None for the items themselves.
+
+    Raises:
+        ValueError: If the log has no such version.
+    """
+    samples_by_version: dict[str, list[Row]] = {}
+    for sample in samples:
+        version = str(_get_at_path(sample, form["version"]) or ORIGINAL)
+        samples_by_version.setdefault(version, []).append(sample)
+    # A log may contain only one changed version.
+    default = ORIGINAL if ORIGINAL in samples_by_version else None
+    selected = choose_source("version", samples_by_version, log_filter or default, file_name)
+    if log_filter is None:
+        others = [version for version in samples_by_version if version != selected]
+        n_excluded = len(samples) - len(samples_by_version[selected])
+        reason = f"are about changed items ({format_list(others)}; see `log_filter`)"
+        warn_of_excluded(n_excluded, len(samples), file_name, reason)
+    return samples_by_version[selected]
 
 
 # ---------------------------------------------------------------------------------- paths

@@ -40,6 +40,7 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     Raises:
         TypeError: If the source is neither a table nor a path.
         FileNotFoundError: If the file does not exist.
+        IsADirectoryError: If the path is a folder.
         ValueError: If the file does not have the format of its suffix, has no row, or has columns of
             different lengths.
     """
@@ -49,6 +50,11 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     # `as_table` also accepts names of data sets and folders, which are not files of predictions.
     is_path = isinstance(file, (str, os.PathLike)) and "://" not in str(file)
     if is_path and not Path(file).is_file():
+        if Path(file).is_dir():
+            raise IsADirectoryError(
+                f"Expected a file of predictions, but {file} is a folder: name one of its files, or "
+                f"tabulate all logs in it by `rightreasons compare {file}`."
+            )
         raise FileNotFoundError(
             f"Expected a file of predictions at {file}, but there is no such file."
         )

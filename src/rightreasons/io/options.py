@@ -107,6 +107,7 @@ CHECK_NAMES = (
     "selected_outcomes",
     "single_class",
     "conflicting_labels",
+    "answer_copies",
     "train_leak",
     "repeated_ids",
     "repeated_rows",

@@ -70,7 +70,8 @@ def find_prediction_roles(
     columns = {**roles.columns, **fields}
     label = options.label_column
     # The column that the user names as labels may contain votes of several people, which are counted here.
-    if label is not None and not roles.is_scored:
+    # A missing column is reported by the reader of the items or predictions.
+    if label in columns and not roles.is_scored:
         location = f"the column {label!r} of {source_name}"
         columns[label] = select_single_labels(columns[label], location)
     proposed = propose_roles(dataclasses.replace(roles, columns=columns))

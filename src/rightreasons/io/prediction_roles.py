@@ -7,13 +7,14 @@ these; `prediction_proposals` adds columns that are chosen by their cells, and `
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.options import parse_names
 from rightreasons.io.columns import Columns
 from rightreasons.io.headings import LABEL_HEADINGS, list_role_columns, make_heading_key
 from rightreasons.io.options import PredictionOptions
+from rightreasons.io.proposals.nested_fields import spread_single_fields
 from rightreasons.io.roles import Role, describe_proposal
 from rightreasons.io.scores.score_columns import (
     ScoreColumns,
@@ -155,9 +156,9 @@ def find_named_roles(
         {"up": 0.7, "down": 0.3}, is replaced by a column per class.
     """
     columns, options = spread_class_objects(columns, options)
-    answers = _list_answer_columns(columns)
+    columns, answers = _open_answer_objects(columns, _list_answer_columns(columns))
     correct = list_role_columns(columns, "correct", options.correct_column)
-    labels = list_role_columns(columns, "label", options.label_column)
+    labels = _drop_objects(list_role_columns(columns, "label", options.label_column), columns)
     label_headings = labels
     # Headings such as "class", which are usual for labels of items, are used if there is nothing else
     # with which predictions can be compared.
@@ -188,6 +189,51 @@ def find_named_roles(
         scores=scores,
         label_columns=label_columns,
     )
+
+
+def _open_answer_objects(columns: Columns, names: Sequence[str]) -> tuple[Columns, list[str]]:
+    """Replace answers that are objects by their labels, as in {"label": "up", "score": 0.9}.
+
+    Args:
+        columns: Columns by their names.
+        names: Columns with headings of answers.
+
+    Returns:
+        The columns, with a column for each field that is an answer, such as "prediction.label"; and the
+        columns of answers. The other fields of the objects may be chosen by their cells.
+    """
+    plain_names = _drop_objects(names, columns)
+    opened_columns = dict(columns)
+    answer_names = list(plain_names)
+    for name in names:
+        if name in plain_names:
+            continue
+        fields = spread_single_fields({name: columns[name]})
+        for field, cells in fields.items():
+            heading = make_heading_key(field.removeprefix(f"{name}."))
+            if heading in LABEL_HEADINGS:
+                opened_columns[field] = cells
+                answer_names.append(field)
+    return opened_columns, answer_names
+
+
+def _drop_objects(names: Sequence[str], columns: Columns) -> list[str]:
+    """Return columns without those of objects, whose fields may have the role instead.
+
+    For example, a pipeline of transformers returns objects such as {"label": "up", "score": 0.9}.
+
+    Args:
+        names: Columns whose headings have a role.
+        columns: Columns by their names.
+    """
+    kept_names = []
+    for name in names:
+        cells = columns.get(name)
+        # Columns of Arrow that are not lists have no objects.
+        is_object = isinstance(cells, list) and any(isinstance(cell, dict) for cell in cells)
+        if not is_object:
+            kept_names.append(name)
+    return kept_names
 
 
 def _list_answer_columns(columns: Columns) -> list[str]:

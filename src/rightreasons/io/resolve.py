@@ -262,6 +262,8 @@ def _add_row_doubts(
         parts: Name of a split -> its table.
         outcomes: Which predictions are correct; None if the table has no predictions.
     """
+    if description.complete(TextOptions()).drop_empty:
+        parts = _drop_empty_texts(parts, resolution.columns.get("text", ()))
     rows = make_row_table(parts, resolution.columns, outcomes)
     row_doubts: list[RowDoubt] = []
     # Questions repeat their context, and have several correct answers. Both look like faults of rows.
@@ -273,6 +275,24 @@ def _add_row_doubts(
         row_doubts=tuple(row_doubts),
         unused=_describe_unused(rows, resolution.roles),
     )
+
+
+def _drop_empty_texts(parts: tables.Parts, columns: Sequence[str]) -> tables.Parts:
+    """Return tables without the rows that `drop_empty` leaves out of the items.
+
+    Args:
+        parts: Name of a split -> its table.
+        columns: The column of the texts; empty if there is none.
+    """
+    kept_parts = {}
+    for split, table in parts.items():
+        is_kept = np.ones(len(table), dtype=np.bool_)
+        for column in columns:
+            # A template has been evaluated as a column only if the table has its name.
+            if column in table.column_names:
+                is_kept &= [bool(str(text or "").strip()) for text in get_values(table, column)]
+        kept_parts[split] = table.select(np.flatnonzero(is_kept))
+    return kept_parts
 
 
 def _count_rows(parts: tables.Parts) -> dict[str, int]:
@@ -321,7 +341,7 @@ def _describe_answers(columns: Columns, table_name: str) -> str:
         return ""
     names = format_list(list(map(repr, roles.answer_candidates)))
     return (
-        f"{names} hold the same values. If some of these columns are answers of a model, set "
+        f"{names} have values in common. If some of these columns are answers of a model, set "
         "`kind` to predictions."
     )
 
@@ -709,9 +729,10 @@ def _describe_missing_labels(roles: Roles, table: datasets.Dataset) -> list[str]
     # The likeliest come first: columns of classes, then of votes, then the others in table order.
     candidates = (*contents.list_classes(names), *contents.list_votes(names), *unused)
     ordered = list(dict.fromkeys(candidates))
-    return [
-        f"No column is used as labels. Choose one of {format_list(ordered)} with `label_column`."
-    ]
+    remedy = f"Choose one of {format_list(ordered)} with `label_column`."
+    if len(ordered) == 1:
+        remedy = f"If {ordered[0]} holds the labels, name it with `label_column`."
+    return [f"No column is used as labels. {remedy}"]
 
 
 def _describe_one_hot_labels(columns: Sequence[str]) -> str:

@@ -318,11 +318,29 @@ class _TextRoleFinder:
         if column is not None:
             check_column_name(self.table, column, "label_column", self.source_name)
             return (_make_named_role("label", column, "label_column"),)
-        headings = list_usual_columns(self.names, LABEL_HEADINGS)
+        headings = list_usual_columns(self._drop_objects(self.names), LABEL_HEADINGS)
         # Headings decide before cells, because rare labels may not repeat enough to look like classes.
         if headings:
             return (self._make_label_role(headings),)
         return self._propose_labels()
+
+    def _drop_objects(self, names: Sequence[str]) -> list[str]:
+        """Return columns without those of objects, whose fields are the texts and labels instead.
+
+        For example, the texts of a column "review" with objects such as {"body": "…", "lang": "en"} are
+        those of the field "review.body".
+
+        Args:
+            names: The columns.
+        """
+        columns = []
+        for name in names:
+            content = self.contents.get(name)
+            has_fields = any(field.startswith(f"{name}.") for field in self.field_names)
+            # Objects of flags or shares by class are labels.
+            if content is None or content.kind != "mixed" or not has_fields:
+                columns.append(name)
+        return columns
 
     def _find_usual_pair(self) -> tuple[Role, ...]:
         """Return the roles of texts and second texts if their headings are a known pair.
@@ -351,8 +369,12 @@ class _TextRoleFinder:
         Returns:
             The role; None if there is no such heading, or if several headings end in a usual one.
         """
+        candidates = self._drop_objects(candidates)
         headings = list_usual_columns(candidates, FIRST_TEXT_HEADINGS)
         if not headings:
+            # The last word of a cell, in a table without headings, says nothing about its column.
+            if is_first_row(self.names):
+                return None
             headings = list_ending_columns(candidates, TEXT_HEADINGS)
             # Of two headings such as "TweetText" and "ReplyText", neither is preferred.
             if len(headings) != 1:
@@ -550,7 +572,8 @@ class _TextRoleFinder:
         # Gold labels, predictions and groups look alike, so the user has to choose among several columns.
         if len(selected) != 1:
             if self.options.require_labels:
-                raise self._make_missing_error("labels", LABEL_HEADINGS, "label_column", classes)
+                candidates = [*classes, *self._list_grades()]
+                raise self._make_missing_error("labels", LABEL_HEADINGS, "label_column", candidates)
             return ()
         column = selected[0]
         if not self.can_propose_labels:
@@ -579,6 +602,8 @@ class _TextRoleFinder:
         # A column that has all of its values for every text names systems or raters.
         labels = [name for name in classes if not self._is_crossed(name)]
         if len(labels) == 1:
+            if self._list_grades():
+                return [], ""
             n_values = self.contents[labels[0]].n_values
             return labels, f"the only column of classes, {n_values} of them"
         # Of several columns of classes, one may have a heading such as "airline_sentiment".
@@ -590,6 +615,10 @@ class _TextRoleFinder:
         if decided is None:
             return [], ""
         return [decided.column], decided.reason
+
+    def _list_grades(self) -> list[str]:
+        """Return the columns of grades, such as stars, which may be labels as well."""
+        return [name for name in self.known_names if self.contents[name].has_grades]
 
     def _is_crossed(self, name: str) -> bool:
         """Return whether each text occurs equally often with each value of a column.

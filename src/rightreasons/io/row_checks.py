@@ -27,6 +27,7 @@ from rightreasons.io.arrow_tables import read_values
 from rightreasons.io.columns import get_arrow_column, quote_column
 from rightreasons.io.group_tests import is_failing_group
 from rightreasons.io.headings import find_statuses
+from rightreasons.io.logs import UNIT_LINKS
 from rightreasons.io.row_codes import (
     MIN_COPIES,
     MIN_ROWS,
@@ -46,6 +47,9 @@ from rightreasons.io.row_codes import (
     normalize_texts,
     to_plain_column,
 )
+
+CHOICES = "choices"
+"""Column of the choices of multiple-choice items."""
 
 MAX_ARMS = 20
 """Maximum number of values of a column that may name the system, seed or rater of a row."""
@@ -402,7 +406,8 @@ def check_repeated_texts(table: RowTable) -> RowDoubt | None:
         table: The rows of a split, with the roles of their columns.
 
     Returns:
-        The doubt, which does not withhold verdicts; None if texts hardly repeat, or another check explains it.
+        The doubt, which does not withhold verdicts; None if texts hardly repeat, if another check explains it, or if
+        the rows of a text are one unit already.
     """
     if table.text_codes is None:
         return None
@@ -413,6 +418,12 @@ def check_repeated_texts(table: RowTable) -> RowDoubt | None:
     for check in (check_long_format, check_repeated_ids, check_repeated_rows, check_constant_text):
         if check(table) is not None:
             return None
+    # Rows of one unit are resampled together, so that their texts may repeat.
+    for link in UNIT_LINKS:
+        if link in table.data.column_names:
+            pairs = combine_codes(table.text_codes, table.encode(link))
+            if count_codes(pairs) == n_texts:
+                return None
     _, first_rows = np.unique(table.text_codes, return_index=True)
     return RowDoubt(
         check="repeated_texts",
@@ -524,6 +535,43 @@ def check_conflicting_labels(table: RowTable) -> RowDoubt | None:
         examples=table.show_rows(np.flatnonzero(is_labeled)[has_conflict]),
         remedy="--label-column names another column, --known-issues FILE leaves them out.",
         is_open=n_conflicts >= MIN_AFFECTED * len(table),
+    )
+
+
+def check_answer_copies(table: RowTable) -> RowDoubt | None:
+    """Count the multiple-choice items whose correct choice occurs again among the other choices.
+
+    An answer that picks the copy is as correct as the label, but counts as incorrect.
+
+    Args:
+        table: The rows of a split, whose labels are positions of choices.
+
+    Returns:
+        The doubt, which withholds verdicts if it affects a share of `MIN_AFFECTED` of the rows or more;
+        None if there are few such rows.
+    """
+    label = table.roles.label
+    if CHOICES not in table.roles.text or not label:
+        return None
+    rows = []
+    for row, (choices, position) in enumerate(
+        zip(table.data[CHOICES], table.data[label], strict=True)
+    ):
+        # A negative position is a missing label.
+        if not isinstance(position, int) or not 0 <= position < len(choices):
+            continue
+        if choices.count(choices[position]) > 1:
+            rows.append(row)
+    if len(rows) < max(3, MIN_COPIES * len(table)):
+        return None
+    return RowDoubt(
+        check="answer_copies",
+        sentence=f"{len(rows):,} of {len(table):,} items contain their correct choice twice, so that an "
+        "answer that picks the copy counts as incorrect.",
+        count=len(rows),
+        examples=table.show_rows(rows),
+        remedy="--known-issues FILE leaves them out, by the rule equal_choices: {with_answer: true}.",
+        is_open=len(rows) >= MIN_AFFECTED * len(table),
     )
 
 
@@ -756,6 +804,7 @@ CHECKS: Mapping[str, Callable[[RowTable], RowDoubt | None]] = {
     "selected_outcomes": check_selected_outcomes,
     "single_class": check_single_class,
     "conflicting_labels": check_conflicting_labels,
+    "answer_copies": check_answer_copies,
     "train_leak": check_train_leak,
     "repeated_ids": check_repeated_ids,
     "repeated_rows": check_repeated_rows,

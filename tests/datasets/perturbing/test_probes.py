@@ -31,6 +31,19 @@ def by_id(perturbed):
     return {row["source_id"]: row for row in perturbed}
 
 
+def test_few_items_are_perturbed_without_a_progress_bar(items, capsys):
+    # A title that no cache of `datasets` knows.
+    fresh = items.map(lambda row: {"prompt": f"{row['prompt']} Say."})
+    was_disabled = datasets.are_progress_bars_disabled()
+    capsys.readouterr()
+
+    perturb(fresh, "no_question")
+
+    assert capsys.readouterr().err == ""
+    # The setting of the user stays as it was.
+    assert datasets.are_progress_bars_disabled() is was_disabled
+
+
 @pytest.mark.parametrize("probe", PROBES)
 def test_schema_and_provenance(items, probe):
     perturbed = perturb(items, probe)

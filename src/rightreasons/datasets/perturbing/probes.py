@@ -17,6 +17,7 @@ perturbed item.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import operator
 import warnings
@@ -54,6 +55,9 @@ correct, -1 if it is gone or still correct. `prompt_source` and `choice_sources`
 items that the prompt and each choice come from (`prompt_source` is empty without a prompt).
 `original_positions` has the new position of each of the item's own choices, -1 for a replaced one.
 """
+
+MIN_ITEMS_OF_BAR = 10_000
+"""Minimum number of items whose perturbation shows a progress bar: about a thousand take a second."""
 
 N_RANDOM_TRIES = 64
 """Number of random draws before the pool is searched in order."""
@@ -149,16 +153,36 @@ def perturb(
     perturber = Perturber(probe, k=k, pool=pool, seed=seed, duplicates=duplicates)
     # Draws depend on the id of an item, so that ids must be unique.
     check_ids(dataset["id"])
-    perturbed = dataset.map(
-        perturber.batch,
-        batched=True,
-        features=FEATURES,
-        remove_columns=dataset.column_names,
-        desc=probe,
-    )
+    with _hide_short_bar(len(dataset)):
+        perturbed = dataset.map(
+            perturber.batch,
+            batched=True,
+            features=FEATURES,
+            remove_columns=dataset.column_names,
+            desc=probe,
+        )
     if duplicates == AUTO:
         _warn_of_excluded_items(dataset, perturbed, probe)
     return perturbed
+
+
+@contextlib.contextmanager
+def _hide_short_bar(n_items: int) -> Iterator[None]:
+    """Hide the progress bars of `datasets` in the block if the work takes less than a few seconds.
+
+    An audit perturbs its items several times, and its own progress would be lost among the bars.
+
+    Args:
+        n_items: Number of items of the work.
+    """
+    if n_items >= MIN_ITEMS_OF_BAR or datasets.are_progress_bars_disabled():
+        yield
+        return
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets.enable_progress_bars()
 
 
 def _warn_of_excluded_items(

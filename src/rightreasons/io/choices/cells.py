@@ -15,7 +15,7 @@ import datasets
 
 from rightreasons.core.validation import check_all
 from rightreasons.io import columns
-from rightreasons.io.cells import drop_missing
+from rightreasons.io.cells import drop_missing, parse_cell
 from rightreasons.io.choices.forms import ChoiceForm
 
 # A choice that begins with its letter: "(A) yes", "A) yes", "A. yes".
@@ -104,11 +104,13 @@ def _parse_choices(cell: Any) -> tuple[Any, list[Any]]:
 
     Args:
         cell: A list of texts, a list of objects such as {"text": "Yes", "label": "A"}, or an object (see
-            `_parse_object`). Any other value is returned as the texts, and refused by the caller.
+            `_parse_object`); or one of these as a string, as in a csv file. Any other value is returned as
+            the texts, and refused by the caller.
 
     Returns:
         The texts, which are not checked yet, and the names, which are empty if there are none.
     """
+    cell = parse_cell(cell)
     if isinstance(cell, dict):
         return _parse_object(cell)
     is_list_of_objects = isinstance(cell, list) and set(map(type, cell)) <= {dict, type(None)}
@@ -159,7 +161,8 @@ def _check_texts(texts: Any, row: int, source_name: str) -> None:
     if not isinstance(texts, list) or not set(map(type, texts)) <= {str}:
         raise TypeError(
             f"Expected the choices in {source_name} to be a list of texts, but row {row} holds "
-            f"{texts!r}."
+            f"{texts!r}. If a cell has another form, set `choices_column` to an expression that makes a "
+            "list of it, such as \"{{ choices.split('|') }}\"."
         )
     if len(texts) < 2:
         raise ValueError(

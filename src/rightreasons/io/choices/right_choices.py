@@ -185,7 +185,7 @@ def _read_values(
         )
     # The name that the data gives to a choice is unambiguous, so the other rules do not matter.
     if best_rule != "mark":
-        _check_one_meaning(rows, labeled_values, complete, column_name)
+        _check_one_meaning(rows, labeled_values, complete, form, column_name)
     position_by_row = dict(zip(rows, complete[best_rule], strict=True))
     # Rows without a label have no position.
     return _fill_missing(map(position_by_row.get, range(len(values))))
@@ -279,6 +279,7 @@ def _check_one_meaning(
     rows: Sequence[int],
     values: Sequence[Any],
     positions_by_rule: Mapping[str, Positions],
+    form: ChoiceForm,
     column_name: str,
 ) -> None:
     """Check that all rules that apply to a column find the same choices.
@@ -287,6 +288,7 @@ def _check_one_meaning(
         rows: (M,) indices of the labeled rows.
         values: (M,) values of these rows.
         positions_by_rule: Rule, such as "letter" -> (M,) positions of choices.
+        form: The columns of the format, for the advice in the message.
         column_name: Name of the column, for error messages.
 
     Raises:
@@ -300,9 +302,28 @@ def _check_one_meaning(
                 raise ValueError(
                     f"Expected one meaning for each value of {column_name}, but row "
                     f"{rows[index]} holds {values[index]!r}, which is choice {position} by {rule} "
-                    f"and choice {other_position} by {other_rule}. Set `first_label` if the "
-                    "values are numbers."
+                    f"and choice {other_position} by {other_rule}. {_advise_on_meaning(form)}"
                 )
+
+
+def _advise_on_meaning(form: ChoiceForm) -> str:
+    """Return how a user settles whether values are numbers or texts of choices, as two sentences.
+
+    The position of a text in the list of choices is a number, whose meaning `first_label` settles.
+
+    Args:
+        form: The columns of the choices and of the correct choice.
+    """
+    terms = list(map(columns.quote_column, form.choices))
+    choices = terms[0] if len(terms) == 1 else f"[{', '.join(terms)}]"
+    # Values with two meanings come from a column of labels.
+    label = columns.quote_column(form.label or "")
+    position = columns.write_expression(f"{choices}.index({label})")
+    return (
+        "If the values are numbers, set `first_label` to the number of the first choice. If they are "
+        f"texts of choices, set `choices_column` to {','.join(form.choices)!r}, `label_column` to "
+        f'"{position}", and `first_label` to 0.'
+    )
 
 
 # ------------------------------------------------------------------------------- rules

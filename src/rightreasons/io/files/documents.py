@@ -16,6 +16,7 @@ import pyarrow as pa
 from rightreasons.core.errors import OptionError
 from rightreasons.core.json_files import MAX_JSON_CHARACTERS, parse_json
 from rightreasons.core.limits import MAX_COLUMNS
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_all, check_at_most
 from rightreasons.io.arrow_tables import concatenate_columns, make_column, make_table
 from rightreasons.io.files.compressed import MIN_ALLOWED_BYTES
@@ -134,8 +135,31 @@ def _parse_lines(stream: IO[str], source_name: str) -> Iterator[list[Any]]:
         for number, line in chunk:
             text = line.strip()
             if text:
-                values.append(parse_json(text, source_name, line=number))
+                values.append(_parse_line(line, source_name, number))
         yield values
+
+
+def _parse_line(line: str, source_name: str, number: int) -> Any:
+    """Parse a line of JSON.
+
+    Args:
+        line: The line, with its line end.
+        source_name: Name of the file, for error messages.
+        number: Number of the line, from 1.
+
+    Raises:
+        ValueError: If the line is not JSON. The message says what to do if the file ends within it.
+    """
+    try:
+        return parse_json(line.strip(), source_name, line=number)
+    except ValueError as error:
+        # A harness that was stopped leaves an incomplete line without an end.
+        if line.endswith(("\n", "\r")) or number == 1:
+            raise
+        raise ValueError(
+            f"{error} The file ends in this line; delete it to read the "
+            f"{pluralize(number - 1, 'line')} before it."
+        ) from None
 
 
 # ------------------------------------------------------------------------------- documents

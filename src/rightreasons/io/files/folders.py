@@ -1,4 +1,4 @@
-"""Folders of data: from `save_to_disk` or the hub, or of files whose names contain their splits.
+"""Folders of data: from `save_to_disk` or the hub, of files whose names contain their splits, or of texts by label.
 
 `read_folder` is the entry point.
 """
@@ -19,6 +19,7 @@ from rightreasons.io.arrow_tables import Splits, concatenate_tables, make_datase
 from rightreasons.io.files.compressed import FILE_TYPES, get_data_type, strip_compression
 from rightreasons.io.files.readers import read_file
 from rightreasons.io.files.splits import assign_files
+from rightreasons.io.files.text_folders import read_text_folder
 from rightreasons.io.options import NO_FORM, FileForm
 
 MAX_ENTRIES = 10_000
@@ -36,7 +37,7 @@ _DESCRIBED = re.compile(r"---\s*\n(?:(?!---).*\n)*?(?:configs|dataset_info)\s*:"
 
 
 def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
-    """Read a folder of data files, or a folder from `save_to_disk` or the hub.
+    """Read a folder of data files, of text files by label, or from `save_to_disk` or the hub.
 
     Args:
         path: The folder.
@@ -58,12 +59,15 @@ def read_folder(path: Path, config: str | None, form: FileForm) -> Splits:
         files = _list_data_files(path)
     if config is not None and (is_saved or files):
         raise make_config_error(path, config)
-    if not files:
+    tables: dict[str, pa.Table] = {}
+    if not files and not is_saved and config is None:
+        tables = read_text_folder(path)
+    if not files and not tables:
         return _load_with_datasets(path, config, is_saved)
 
-    tables = {}
-    for split, names in assign_files(files, path).items():
-        tables[split] = _read_split([path / name for name in names], form)
+    if files:
+        for split, names in assign_files(files, path).items():
+            tables[split] = _read_split([path / name for name in names], form)
     parts = {}
     for split, table in _complete_columns(tables).items():
         parts[split] = make_dataset(table, str(path), split)

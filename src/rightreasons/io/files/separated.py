@@ -46,6 +46,9 @@ _DECLARATION = re.compile(r"sep=(.)\s*")
 # The error message of Arrow for a row with another number of cells.
 _INVALID_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
 
+# The end of a long row in a message of Arrow.
+_CUT = " ..."
+
 
 @dataclasses.dataclass(frozen=True)
 class Separator:
@@ -436,16 +439,17 @@ def _parse_with_arrow(
             convert_options=convert_options,
         )
     except (pa.ArrowException, OSError, LookupError) as error:
-        raise _make_parsing_error(error, form, names, source_name) from None
+        raise _make_parsing_error(error, path, form, names, source_name) from None
 
 
 def _make_parsing_error(
-    error: Exception, form: FileForm, names: list[str], source_name: str
+    error: Exception, path: Path, form: FileForm, names: list[str], source_name: str
 ) -> ValueError:
     """Return the error for a table that Arrow cannot parse, with the invalid row if Arrow reports it.
 
     Args:
         error: The error of Arrow.
+        path: The file.
         form: Options by which the file was read: its names of columns, separator and quotation mark.
         names: The names of the columns.
         source_name: Name of the file, for error messages.
@@ -458,7 +462,11 @@ def _make_parsing_error(
     number, n_cells, row_text = match.groups()
     quote = _get_quote(form)
     # With an odd number of quotation marks, one is open, and its cell contains the lines below it.
-    if quote and row_text.count(quote) % 2:
+    is_open = quote and row_text.count(quote) % 2 == 1
+    # Arrow reports only the beginning of a long row, in which a closed cell looks open.
+    if is_open and row_text.endswith(_CUT):
+        is_open = _is_last_cell_open(path, form, source_name)
+    if is_open:
         return _make_open_quote_error(source_name)
     # Arrow counts rows from 1, and includes the row of headings.
     row = int(number) - 1

@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from rightreasons.core.sentences import format_list
 from rightreasons.io.files.compressed import get_data_type, strip_compression
@@ -47,6 +48,7 @@ _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
 _PART_NUMBER = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
 
 FilesBySplit = dict[str, list[str]]
+Value = TypeVar("Value")
 
 
 def find_split(name: str) -> str:
@@ -105,7 +107,7 @@ def assign_files(files: Sequence[str], path: Path) -> FilesBySplit:
         # The first rule that finds a split applies to the whole folder.
         if splits:
             _warn_of_unread_files(files, splits, path)
-            return _sort_splits(splits)
+            return sort_splits(splits)
     kind = _find_main_type(files)
     return {"train": [file for file in files if get_data_type(file) == kind]}
 
@@ -226,7 +228,7 @@ def _warn_of_unread_files(
         )
 
 
-def _sort_splits(splits: FilesBySplit) -> FilesBySplit:
+def sort_splits(splits: Mapping[str, Value]) -> dict[str, Value]:
     """Sort splits: train, validation, test, and then all others in their original order."""
     order = dict.fromkeys(("train", "validation", "test", *splits))
     sorted_splits = {}

@@ -62,6 +62,12 @@ def find_encoding(
         ) from None
     except UnicodeError:
         beginning = head.decode("cp1252", "replace")
+    else:
+        raise OptionError(
+            f"Expected text in {source_name}, but it contains NUL characters. If it is in UTF-16, set "
+            "`encoding` to utf-16-le or utf-16-be. Otherwise, remove these characters.",
+            option="encoding",
+        )
     # Nearly all bytes are valid in cp1252. Control characters, and bytes without a character, show that
     # the file has another encoding.
     is_cp1252 = "\ufffd" not in beginning and not CONTROL_CHARACTERS.search(beginning)

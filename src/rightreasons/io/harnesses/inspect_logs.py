@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from rightreasons.core.validation import check_all, check_at_most, check_ids
 from rightreasons.io.logs import (
     ARMS_COMMAND,
     ARMS_KEY,
+    OUTCOMES,
     PICKED,
     LogColumns,
     Row,
@@ -134,6 +136,8 @@ def read_inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) 
         columns |= _make_choice_columns(samples, scores, log_name)
     else:
         columns |= _make_text_columns(samples, scores)
+    if "correct" not in columns and "logits" not in columns:
+        _warn_of_other_values(scores, log_name)
     columns |= _make_constants(log, len(samples))
     columns |= make_arm_columns(metadata)
     columns |= make_field_columns(metadata, columns)
@@ -279,6 +283,25 @@ def _get_scores(samples: Sequence[Row], scorer: str | None, log_name: str) -> li
         score = get_inner(sample, "scores", name)
         scores.append(score if isinstance(score, Mapping) else {})
     return scores
+
+
+def _warn_of_other_values(scores: Sequence[Row], log_name: str) -> None:
+    """Warn that a scorer does not tell which answers are correct, with one of its values.
+
+    Args:
+        scores: (N,) scores, such as {"value": 0.5}.
+        log_name: Name of the file, for the warning.
+    """
+    values = [score.get("value") for score in scores]
+    for value in values:
+        is_missing = value is None or value != value
+        if not is_missing and str(value) not in OUTCOMES:
+            warnings.warn(
+                f"The scores in {log_name} do not show which answers are correct, because they have "
+                f"values such as {format_value(value)}.",
+                stacklevel=4,
+            )
+            return
 
 
 def _get_target(sample: Row) -> str:
@@ -444,20 +467,16 @@ def _find_labels(
         ValueError: If a target is not the letter of one choice. Samples with several correct choices are
             not supported.
     """
-    targets = []
-    names = []
-    for sample in samples:
-        targets.append(_get_target(sample).strip())
-        names.append(sample["id"])
-    pairs = list(zip(targets, choices, strict=True))
-    check_all(
-        pairs,
-        lambda pair: find_letter(*pair) is not None,
-        f"the letter of one choice as the target of each sample of {log_name}",
-        unit="sample",
-        names=names,
-    )
-    return list(map(LETTERS.index, targets))
+    labels = []
+    for sample, sample_choices in zip(samples, choices, strict=True):
+        target = _get_target(sample).strip()
+        if find_letter(target, sample_choices) is None:
+            raise ValueError(
+                "Expected the letter of the only correct choice as the target of each sample of "
+                f"{log_name}, but the target of sample {sample['id']} is {format_value(target)}."
+            )
+        labels.append(LETTERS.index(target))
+    return labels
 
 
 def _find_pick(sample: Row, choices: Sequence[str], score: Row) -> int | None:

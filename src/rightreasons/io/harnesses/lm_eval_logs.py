@@ -19,11 +19,12 @@ import dataclasses
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.replies import Reply
-from rightreasons.core.validation import check_all, check_ids
+from rightreasons.core.validation import check_all
 from rightreasons.io.logs import (
     ARMS_KEY,
     METRICS,
@@ -296,8 +297,14 @@ def _get_ids(samples: Sequence[Row], documents: Sequence[Row], log_name: str) ->
     # There are fewer distinct ids than documents if ids repeat, or if a document has none.
     if len(set(ids)) == len(documents):
         return list(map(str, ids))
-    numbers = [sample["doc_id"] for sample in samples]
-    return check_ids(numbers, f"doc_id of {log_name}")
+    numbers = [str(sample["doc_id"]) for sample in samples]
+    number, count = Counter(numbers).most_common(1)[0]
+    if count > 1:
+        raise ValueError(
+            f"Expected each `doc_id` once in {log_name}, but {number!r} occurs {count} times. If the file "
+            "contains several tasks or runs, audit them one by one."
+        )
+    return numbers
 
 
 def _get_innermost(value: Any) -> Any:
@@ -365,7 +372,8 @@ def _make_scored_columns(
         log_name: Name of the file, for error messages.
 
     Raises:
-        ValueError: If a log-likelihood is missing, or if a target does not identify one choice.
+        ValueError: If a log-likelihood is missing, if a target does not identify one choice, or if
+            the harness counts other answers as correct.
     """
     items = []
     labels = []
@@ -373,6 +381,7 @@ def _make_scored_columns(
         item = _make_scored_item(sample, sample_requests, log_name)
         items.append(item)
         labels.append(_find_label(sample, item, log_name))
+    _check_accuracies(samples, items, labels, log_name)
     first_choices = items[0].choices
     are_shared = len(items) > 1 and all(item.choices == first_choices for item in items)
     are_letters = are_shared and all(map(LETTER_PATTERN.fullmatch, first_choices))
@@ -544,6 +553,40 @@ def _find_label(sample: Row, item: _Scored, log_name: str) -> int:
         expected = "one correct choice, by number or text, as the target of each item"
         raise _make_error(expected, log_name, sample, target)
     return label
+
+
+def _check_accuracies(
+    samples: Sequence[Row], items: Sequence[_Scored], labels: Sequence[int], log_name: str
+) -> None:
+    """Check that the likeliest choice is the correct one exactly if the harness counts it as such.
+
+    A task may define its accuracy in another way. For example, truthfulqa_mc2 has several correct
+    choices, and its accuracy is their probability. One correct choice would give false figures.
+
+    Args:
+        samples: (N,) samples, with the accuracy of the harness in `acc`, if the task measures it.
+        items: (N,) choices and scores of the samples.
+        labels: (N,) positions of the correct choices.
+        log_name: Name of the file, for the error message.
+
+    Raises:
+        ValueError: If the accuracies of the harness are others.
+    """
+    mismatches = []
+    for sample, item, label in zip(samples, items, labels, strict=True):
+        # The harness predicts the first one of equally likely choices.
+        likeliest = item.logits.index(max(item.logits))
+        if sample.get("acc") not in (None, float(likeliest == label)):
+            mismatches.append(sample)
+    if not mismatches:
+        return
+    example = mismatches[0]
+    raise ValueError(
+        f"Expected `acc` of {log_name} to be 1 if the likeliest choice is the target, and 0 otherwise, "
+        f"but {len(mismatches):,} of {len(samples):,} items differ, such as item "
+        f"{example['doc_id']} with {example['acc']}. The task counts answers in another way, perhaps "
+        "with several correct choices; log a task that has one correct choice per item."
+    )
 
 
 def _find_label_by_target(target: str, sample: Row, item: _Scored) -> int | None:
