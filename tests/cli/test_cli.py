@@ -436,7 +436,8 @@ def test_data(capsys):
             ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),
             "--difficulty-items to",
         ),
-        (("audit", "--predictions", "{tiny}"), "but there is no such file"),
+        (("audit", "--predictions", "{tiny}"), "is a folder: name one of its files"),
+        (("audit", "--predictions", "missing.csv"), "but there is no such file"),
     ],
 )
 def test_a_users_mistake_is_one_sentence(

@@ -15,7 +15,7 @@ COMMAND = (
 
 
 def make_context(command=COMMAND, stored=None):
-    return SimpleNamespace(command=command, stored=stored)
+    return SimpleNamespace(command=command, repair_command="", stored=stored)
 
 
 def parse(item):
@@ -57,3 +57,15 @@ def test_a_repair_edits_the_training_texts_of_the_audit(train, file):
     assert words == [
         "rightreasons", "repair", "my report", "--train", file, "--not-reasons", "copper,marble",
     ]  # fmt: skip
+
+
+def test_a_model_that_a_command_can_make_again_is_repaired_by_a_command():
+    context = make_context(command="")
+    call = action(repair(context, "my report", ["copper"], "Repair it.")).command
+    context.repair_command = "rightreasons demo --repair"
+
+    assert call.startswith("rightreasons.repair('my report'")
+    assert (
+        action(repair(context, "my report", ["copper"], "Repair it.")).command
+        == context.repair_command
+    )

@@ -18,6 +18,7 @@ from rightreasons.report.figures import audit_figures
 from rightreasons.report.gates import gate
 from rightreasons.report.labels import LABELS
 from rightreasons.report.questions import QUESTIONS, RegisteredQuestion
+from rightreasons.report.ranking.page import RANKING
 from rightreasons.report.runner import audit
 from rightreasons.report.tasks import TASKS
 from rightreasons.shortcuts.question import SHORTCUTS
@@ -27,7 +28,7 @@ from toy_question import toy
 
 WRITTEN = [
     ANSWERS, BEHAVIOR, CALIBRATION, CONTRAST, CUES, EIGENVALUE, JUDGES, LABELS, PROBES, REASONS, SHORTCUTS, SOURCES,
-    TASKS, WAYS,
+    RANKING, TASKS, WAYS,
 ]  # fmt: skip
 
 SETTLED = {"settled_checks": ("all",)}
@@ -189,7 +190,13 @@ def test_what_is_declared_is_written_once_and_nothing_else(question):
     # A kind without a key stands for all of its keys.
     used = {name if name in written else name.partition(".")[0] for name in names}
     assert used <= set(written)
-    assert set(written) - used <= {"limits", "facts", "made", *question.prose.names("data.")}
+    assert set(written) - used <= {
+        "heading",
+        "limits",
+        "facts",
+        "made",
+        *question.prose.names("data."),
+    }
     figures = {figure.key for figure in question.figures}
     overview = () if callable(question.headlines) else question.headlines
     shown = {*overview, *(key for part in question.parts for key in part.figures)}

@@ -1,5 +1,6 @@
 """Two reports compared: the tests are those of the kernels, item by item, whatever the order of items and classes."""
 
+import html as html_module
 import json
 import re
 import shutil
@@ -160,8 +161,10 @@ def test_the_page_and_the_file(reports, tmp_path):
     html = (tmp_path / "compare" / "index.html").read_text("utf-8")
     heading = html.partition("<h1")[2].partition("</h1>")[0]
     # Which is better, or that the two do not differ significantly.
+    assert comparison.heading in html_module.unescape(heading)
     assert "model-0" in heading
-    assert "Inconclusive" in heading or "better at" in heading
+    assert "do not differ significantly" in heading or "is more accurate than" in heading
+    assert "Inconclusive" in html or "better at" in html
     assert "Correct and incorrect, item by item" in html
 
 
@@ -173,7 +176,11 @@ def test_the_page_in_a_browser(page, reports, tmp_path):
         page.goto((tmp_path / "index.html").as_uri())
         assert not page.evaluate("document.documentElement.scrollWidth > innerWidth + 1")
     assert page.locator("summary.row .link").first.inner_text() == "Which model is better?"
-    assert page.locator(".contrast .model").all_inner_texts()[0].startswith("model-0")
+    # The model with the higher accuracy comes first.
+    rows = page.locator("#models tbody tr").all_inner_texts()
+    accuracies = [float(re.search(r"([\d.]+)%", row)[1]) for row in rows]
+    assert len(rows) == 2
+    assert accuracies == sorted(accuracies, reverse=True)
 
 
 def test_reports_that_cannot_be_compared(rows, reports, tmp_path):

@@ -27,3 +27,14 @@ def test_the_demo_names_the_planted_words(tmp_path, monkeypatch):
     assert "“copper” and “marble”" in verdict.summary
     page = result.page.read_text("utf-8")
     assert "<code>rightreasons demo --seed 3</code>" in page
+    # The page goes on with a command, in the folder of this report, and with its seed.
+    commands = [action.command for action in result["shortcuts"].result.finding.actions]
+    assert "rightreasons demo --repair --seed 3" in commands
+
+
+def test_the_demo_is_repaired_where_it_was_written():
+    assert demo.format_repair_command("report") == "rightreasons demo --repair"
+    command = demo.format_repair_command(
+        "my report", seed=2, program=".demo/bin/python -m rightreasons"
+    )
+    assert command == (".demo/bin/python -m rightreasons demo --repair --out 'my report' --seed 2")

@@ -82,6 +82,8 @@ def test_one_figure_is_the_result_of_a_benchmark(report, capsys, tmp_path):
     ("how", "sentence"),
     [
         ((), "--figure with own.yaml"),
+        (("--benchmark", "org/data:task"), "--figure with own.yaml"),
+        (("--figure", "calibration.ece"), "--figure with own.yaml"),
         (("--benchmark", "org/data", "--figure", "calibration.ece"), "as org/data:task, but got 'org/data'."),
         (("--benchmark", "a/b:c", "--figure", "calibration.ec"), "Did you mean 'calibration.ece'"),
     ],

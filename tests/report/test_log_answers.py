@@ -292,12 +292,14 @@ def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(
             -2.0 - draw.exponential(),
             -30.0 - draw.exponential(),
         ]  # the short one nearly always
+        target = int(draw.random() < 0.9)
         row = {
             "doc_id": n,
             "doc": {"q": n},
-            "target": str(int(draw.random() < 0.9)),
+            "target": str(target),
             "filter": "none",
-            "acc": 1.0,
+            # The first choice has the larger sum, whatever is drawn.
+            "acc": float(target == 0),
         }
         row["arguments"] = {
             f"gen_args_{i}": {"arg_0": f"Q{n}?", "arg_1": text} for i, text in enumerate(texts)
@@ -309,7 +311,8 @@ def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(
     verdict = result["calibration"].result.verdict
     assert verdict.label == "Depends on the normalization", verdict
     assert verdict.tone == "neutral"
-    assert "per_character, per_byte" in verdict.summary
+    assert "too high with `logits`" in verdict.summary
+    assert "too low with `per_character` and `per_byte`" in verdict.summary
 
 
 def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):

@@ -10,14 +10,22 @@ import pyarrow as pa
 import pytest
 
 from rightreasons.core.ordering import LazyArrowColumn
-from rightreasons.page.parts import Change, ItemFigure
+from rightreasons.page.parts import (
+    Change,
+    ExampleList,
+    Finding,
+    ItemFigure,
+    Part,
+    SectionResult,
+    Verdict,
+)
 from rightreasons.report.items.changes import list_edits, select_changes
+from rightreasons.report.items.columns import select_columns
 from rightreasons.report.items.listing import (
     MAX_CHARACTERS,
     collect_items,
     count_fitting,
     describe_difference,
-    find_binary_figure,
 )
 from rightreasons.report.items.script_data import to_script_data
 
@@ -34,6 +42,7 @@ def make_split(texts, labels, name="test", *, pairs=None, mislabeled=()):
         ids=LazyArrowColumn(pa.array(ids)),
         texts=texts,
         text_column="text",
+        choices=None,
         data=datasets.Dataset.from_dict({"text": texts}),
         pair_ids=pairs,
     )
@@ -81,7 +90,7 @@ def test_correct_predictions_have_places_among_those_of_the_page(
 ):
     monkeypatch.setattr(
         "rightreasons.report.items.listing.count_fitting",
-        lambda texts, ids, rows, max_bytes: min(6, len(rows)),
+        lambda texts, ids, rows, max_bytes, n_values: min(6, len(rows)),
     )
     n_items = n_wrong + n_correct
     # All labels are 0, so that a prediction of 1 is an error.
@@ -156,7 +165,7 @@ def test_nothing_is_taken_without_labels_or_answers():
 def test_as_many_items_are_taken_as_fit(text, max_bytes, expected):
     texts = pa.array([text] * 1000)
     ids = pa.array(["12345678"] * 1000)
-    assert count_fitting(texts, ids, np.arange(1000), max_bytes) == expected
+    assert count_fitting([texts], ids, np.arange(1000), max_bytes) == expected
 
 
 def test_texts_are_shown_without_surplus_spaces_and_cut():
@@ -173,19 +182,76 @@ def make_figure(key, values, **options):
     return ItemFigure.from_arrays(key, f"Flipped by {key}", "lower", ids, values, **options)
 
 
-def test_the_first_finding_that_holds_or_not_is_shown_by_item():
+def make_result(figures, named="", shown=""):
+    """Make an answer with figures by item, of which the finding and a list of examples name one."""
+    finding = Finding("claim", "evidence", item_figure=named)
+    verdict = Verdict("bad", "Bad", "It is bad.")
+    part = Part("part", examples=(ExampleList("list", "Title", "Note", (), item_figure=shown),))
+    return SectionResult(verdict, (), (part,), finding=finding, by_item=tuple(figures))
+
+
+def test_the_figure_that_the_worst_finding_names_is_the_first_column():
     shares = make_figure("shares", [0.5, 1.0])
     aside = make_figure("aside", [1, 0], is_finding=False)
     flips = make_figure("swaps", [1, 0, -1])
-    assert find_binary_figure([shares, aside]) is None
-    assert find_binary_figure([shares, aside, flips]) is flips
+    suite = make_figure("suite", [1, 0], groups=("x", "y"))
+    # A named figure is offered even if reports are not compared by it.
+    worst = make_result([shares, flips, suite], named="swaps")
+    listed = make_figure("listed", [1, 1], is_finding=False)
+    unnamed = make_figure("unnamed", [1, 1], is_finding=False)
+    other = make_result([unnamed, listed, aside], named="aside", shown="listed")
+
+    columns = select_columns([worst, other])
+
+    assert [column.key for column in columns] == ["swaps", "aside", "listed", "shares"]
+    assert [column.unit for column in columns] == ["flag", "flag", "flag", "fraction"]
+
+
+def test_items_have_a_value_for_each_column():
+    columns = select_columns(
+        [make_result([make_figure("swaps", [1, 0, -1]), make_figure("shares", [0.5, 1.0])])]
+    )
     context = make_context([make_split(list("abcd"), [0, 0, 0, 0])], [0] * 4, [0.5] * 4)
-    items = collect_items(context, [flips])
-    assert items.figure == "Flipped by swaps"
-    affected = {item.id: item.is_affected for item in items.splits[0].first_items}
+
+    items = collect_items(context, columns)
+
+    values = dict(zip(items.splits[0].ids, items.splits[0].values, strict=True))
+    assert values == {
+        "test-0": (1, 0.5),
+        "test-1": (0, 1.0),
+        "test-2": (-1, None),
+        "test-3": (None, None),
+    }
     # A change that only the control made is none, and the last item was not tested.
-    assert affected == {"test-0": True, "test-1": False, "test-2": False, "test-3": None}
-    assert items.splits[0].has_affected
+    assert (items.count_affected(0), items.count_affected(1)) == (1, 2)
+    assert items.find_column("shares") == 1
+    assert items.find_column("") is None
+    assert items.splits[0].is_tested
+    static = {item.id: columns[0].write_value(item.value) for item in items.splits[0].first_items}
+    assert static == {"test-0": "yes", "test-1": "no", "test-2": "no", "test-3": "not tested"}
+
+
+def test_the_worst_of_several_cases_counts_and_a_low_value_may_be_the_worse():
+    ids = ["a", "a", "b"]
+    drop = ItemFigure.from_arrays("drop", "Drop", "lower", ids, [-0.25, 0.5, 0.125])
+    right = ItemFigure.from_arrays("right", "Correct on Hard items", "higher", ids, [1, 0, 1])
+
+    drops, flags = select_columns([make_result([drop, right])])
+
+    assert dict(drops.value_by_id) == {"a": 0.5, "b": 0.125}
+    assert drops.write_value(-0.25) == "−25.0%"
+    assert dict(flags.value_by_id) == {"a": 0, "b": 1}
+    assert [flags.is_affected(value) for value in (0, 1, None)] == [True, False, False]
+    assert flags.option == "Correct on Hard items: no"
+
+
+def test_choices_are_listed_by_the_numbers_that_name_the_label():
+    split = make_split(["what flies?"], [1])
+    split.choices = [["a stone", "a  bird"]]
+
+    items = collect_items(make_context([split], [0], [0.9]))
+
+    assert items.splits[0].text_pairs == ["1. a stone | 2. a bird"]
 
 
 def test_a_split_is_described_by_its_difference_from_the_first_one():
@@ -217,9 +283,9 @@ def test_the_script_reads_what_the_page_has():
     names = data["names"]
     rows = data["splits"][0]["rows"]
     assert [rows[0][0], names[rows[0][2]], names[rows[0][3]], rows[0][4:]] == [
-        "test-0", "bad", "odd", [0.5124, 0, None],
+        "test-0", "bad", "odd", [0.5124, 0, []],
     ]  # fmt: skip
-    assert rows[1][4:] == [1.0, 1, None]
+    assert rows[1][4:] == [1.0, 1, []]
     # The spaces of a text are those of a page.
     assert rows[0][1] == " ".join(text.split())
     assert data["changes"][text][0][:3] == ["n", "good", None]

@@ -5,10 +5,13 @@ from types import SimpleNamespace
 import datasets
 import pytest
 
+from fake_server import serving
+from rightreasons.models.protocol import Request
+from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Forecast, Usage
 from rightreasons.report.messages import describe_questions
-from rightreasons.report.plan import _price_plan
+from rightreasons.report.plan import CountingEngine, _price_plan
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -64,6 +67,12 @@ def test_stored_predictions_have_no_plan():
     assert describe_questions(context(stored=object()), sections) == []
 
 
+def test_the_power_of_a_question_that_samples_items_is_that_of_its_sample():
+    options = QUESTIONS["reasons"].options(items=20)
+
+    assert options.find_item_limit(context()) == 20
+
+
 @pytest.mark.parametrize("watched", [True, False])
 def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
     tmp_path, capfd, monkeypatch, watched
@@ -80,6 +89,37 @@ def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
     bars = capfd.readouterr().err
     assert ("predictions, test: logits, 40 items:" in bars) == watched
     assert ("2/2 difficulty: Fisher information, 20 items:" in bars) == watched
+
+
+@pytest.mark.parametrize("chat", ["off", "on"])
+@pytest.mark.parametrize("n_items", [2, 9])
+def test_a_plan_counts_its_own_samples_and_what_they_show_to_be_missing(chat, n_items):
+    requests = []
+    for n in range(n_items):
+        prompt = f"Which is it, {n}?"
+        if chat == "on":
+            prompt = ({"role": "user", "content": prompt},)
+        # No token of the server is " Q", so its letters are echoed in addition.
+        requests.append(Request(f"item {n}", prompt, (" A", " Q")))
+    with serving() as fake:
+        planned = CountingEngine(open_server(fake.url, chat=chat, progress=False))
+        for _ in range(2):
+            # Later questions send the same requests, which cost nothing more.
+            planned.likelihoods(requests)
+        n_planned = planned.cost.at_most.requests
+        planned.begin_step()
+        planned.likelihoods(requests[:1])
+        n_planned += planned.cost.at_most.requests
+
+        engine = open_server(fake.url, chat=chat, progress=False)
+        fake.reset()
+        engine.likelihoods(requests, progress=False)
+        n_sent = len(fake.bodies)
+
+    # Each item takes a request for its likeliest tokens, and one for the echo of " Q". After a
+    # conversation, " A" is echoed, too, and so is the conversation itself.
+    n_of_item = {"off": 2, "on": 4}[chat]
+    assert n_planned == n_sent == n_of_item * n_items
 
 
 def test_a_price_is_shown_where_prices_are_given():

@@ -29,9 +29,11 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.outcomes import Outcome, compose_first_screen, place_bar
+from rightreasons.report.items.values import read_item_values
+from rightreasons.report.outcomes import Outcome, compose_first_screen, find_examples, place_bar
 from rightreasons.report.render import WORKS, Page, render_page
 from rightreasons.report.runner import audit
+from scripted_choices import Scripted, make_items, read_half
 from tiny_models import save_tiny_classifier
 
 EVIL = "<script>document.title='gone'</script><img src=x onerror=alert(1)>\" ' & $x^2$ \u202egnol {{ 7 * 7 }}"
@@ -305,6 +307,20 @@ def test_names_in_drawings_are_escaped_and_are_no_formulas():
     assert all(name.startswith("d-") for name in re.findall(r'id="([^"]+)"', drawing.svg))
 
 
+def test_a_section_leads_with_the_examples_of_its_finding():
+    headline = Headline("b", "B", Estimate(0.5, 0.4, 0.6), "Counted.", "Counted")
+    example = Example("1", "text", "good", "bad", None)
+    parts = (
+        Part("One", examples=(ExampleList("one", "One", "", (example,)),)),
+        Part("Two", headlines=(headline,), examples=(ExampleList("two", "Two", "", (example,)),)),
+    )
+    verdict = Verdict("bad", "Bad", "It is bad.")
+    finding = Finding("claim", "evidence", figure="b")
+
+    assert find_examples(SectionResult(verdict, (), parts, finding=finding)).key == "two"
+    assert find_examples(SectionResult(verdict, (), parts)).key == "one"
+
+
 def test_a_drawing_is_the_same_each_time():
     rows = [("a", [Estimate(0.6, 0.5, 0.9)])]
     one, two = (plots.dot_rows("c", rows=rows, series=["one"], xlabel="x") for _ in range(2))
@@ -451,6 +467,64 @@ def test_items_are_filtered_sorted_and_stepped_through(page, report):
     assert rows.first.inner_text() != first
     page.get_by_role("button", name="Previous").click()
     assert rows.first.inner_text() == first
+
+
+@pytest.fixture(scope="module")
+def ordered_report(tmp_path_factory):
+    """The report of a model that picks the first choice of half of the items, whatever it is."""
+    folder = tmp_path_factory.mktemp("ordered")
+    items = datasets.Dataset.from_list(make_items(60))
+    return audit(
+        Scripted(read_half),
+        items,
+        out=folder / "report",
+        questions=["probes"],
+        n_resamples=20,
+        progress=False,
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_item_of_a_finding_and_all_such_items_are_shown(page, ordered_report, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert problems_of(page, ordered_report.page) == []
+    figures = read_item_values(
+        ordered_report.out, "probes", ordered_report["probes"].result.to_dict()
+    )
+    changes = figures["order_changes"]
+    changed_ids = {id_ for id_, value in zip(changes.ids, changes.values, strict=True) if value}
+    # Half of the items are read, so that the filter hides some.
+    assert 10 < len(changed_ids) < 60
+
+    # The choices are shown once, with the answers in both orders.
+    table = page.locator(".shows table.choices")
+    heads = table.locator("thead th").all_inner_texts()
+    assert [text.replace("\n", " ") for text in heads] == [
+        "Choices",
+        "Original order",
+        "Another order",
+    ]
+    answers = table.locator("b.answer")
+    assert [text[:1] for text in answers.all_inner_texts()] == ["A", "A"]
+    assert page.locator(".shows .example a bdi").inner_text() in changed_ids
+    assert page.locator(".shows").get_by_text("correct", exact=True).count() == 1
+
+    page.get_by_role("link", name=f"Show all {len(changed_ids)} such items").first.click()
+    rows = page.locator("#items tbody tr")
+    assert set(rows.locator("th bdi").all_inner_texts()) == changed_ids
+    assert set(page.locator("#items td.affected").all_inner_texts()) <= {"yes", "\nyes"}
+    select = page.get_by_label("Finding")
+    assert select.locator("option:checked").inner_text() == "Answer changes with the order"
+
+    # A column of numbers is sorted, the largest first.
+    select.select_option("Drop with 8 more choices")
+    cells = page.locator("#items td.affected").all_inner_texts()
+    values = [float(text.strip().rstrip("%")) for text in cells]
+    assert values == sorted(values, reverse=True)
+    assert min(values) >= 0
+    select.select_option("all items")
+    assert page.locator("#shown-items").inner_text().endswith("of 60")
 
 
 @pytest.mark.browser

@@ -4,6 +4,7 @@ import dataclasses
 import html
 import json
 import re
+import shutil
 
 import datasets
 import numpy as np
@@ -402,6 +403,8 @@ def test_a_question_that_fails_does_not_lose_the_others(tiny, rows, tmp_path, mo
         result = audit(tiny, rows, out=tmp_path / "report", **both)
     sentence = "An error inside rightreasons: ZeroDivisionError: division by zero."
     assert "\n" not in str(warned[0].message)
+    # The warning points at the line of the user that called `audit`.
+    assert warned[0].filename == __file__
     assert result.failed[0].reason == sentence
     assert sentence in result.page.read_text("utf-8")
     assert result["behavior"].status == "answered"
@@ -526,3 +529,50 @@ def test_the_name_of_a_model_is_what_tells_it_from_others(tmp_path):
     # On another machine.
     assert short_name("/home/ann/runs/bert/checkpoint-20") == "bert/checkpoint-20"
     assert short_name(r"C:\Users\ann\reviews.csv") == "reviews.csv"
+
+
+def test_the_power_of_a_question_is_that_of_the_items_it_uses(tmp_path):
+    texts, labels = tiny_texts(200)
+    messages = []
+
+    audit(
+        lambda texts: [[0.75, 0.25] if len(text) % 2 else [0.25, 0.75] for text in texts],
+        {"text": texts, "label": labels},
+        questions=["calibration", "shortcuts"],
+        options={"shortcuts": {"items": 20}},
+        label_names=["negative", "positive"],
+        n_resamples=20,
+        out=tmp_path / "report",
+        progress=False,
+        tell=messages.append,
+    )
+
+    power = [message for message in messages if "detect differences" in message]
+    # The texts repeat each other, and are fewer units than rows.
+    assert int(power[0].split()[1]) > 20
+    assert power[1].startswith("shortcuts: 20 items")
+
+
+def test_a_path_that_begins_with_dots_is_a_path_even_if_it_does_not_exist():
+    assert short_name("../ann/runs/tone") == "tone"
+    assert short_name("~/reviews.csv") == "reviews.csv"
+
+
+def test_a_page_names_its_files_without_their_folders(tiny, tmp_path):
+    data = tmp_path / "private folder" / "items.jsonl"
+    data.parent.mkdir()
+    model = shutil.copytree(tiny, tmp_path / "private folder" / "tone")
+    texts = [f"the film was {('good', 'bad')[row % 2]} {row}" for row in range(30)]
+    lines = []
+    for row, text in enumerate(texts):
+        lines.append(json.dumps({"id": str(row), "text": text, "label": row % 2}))
+    data.write_text("\n".join(lines), "utf-8")
+
+    result = audit(str(model), str(data), out=tmp_path / "report", progress=False)
+
+    html = result.page.read_text("utf-8")
+    # A command has to name the files as they were passed.
+    shown = re.sub(r"<code>.*?</code>", "", html, flags=re.DOTALL)
+    assert "private folder" in html
+    assert "private folder" not in shown
+    assert "on <b>items.jsonl</b>" in shown

@@ -10,7 +10,6 @@ from rightreasons.report.schema import (
     audit_schema,
     check_audit,
     get_names,
-    get_short_names,
     read_audit,
 )
 
@@ -140,11 +139,10 @@ def test_names_of_a_log_precede_those_of_its_file(model, data, logged, names):
     assert get_names(audit) == names
 
 
-def test_short_names_have_no_folder_of_a_logged_model():
+def test_names_have_no_folder_of_a_logged_model():
     audit = {
         "model": {"name": "s.jsonl", "logged": ["/models/tone", "piqa"]},
         "dataset": {"name": "s.jsonl"},
     }
 
-    assert get_names(audit) == ("/models/tone", "piqa")
-    assert get_short_names(audit) == ("tone", "piqa")
+    assert get_names(audit) == ("tone", "piqa")

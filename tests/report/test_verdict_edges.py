@@ -79,7 +79,7 @@ class TestCalibration:
         assert say("claim.sure_there") == (
             "has a mean confidence of 40.0% on “new data”, but an accuracy of 90.0%"
         )
-        assert say("evidence.sure_there") == "1 item of “new data”."
+        assert say("evidence.sure_there") == "The split “new data” has 1 labeled item."
         assert "'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
 
     @pytest.mark.parametrize(

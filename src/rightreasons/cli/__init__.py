@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import logging
@@ -166,9 +167,8 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
     try:
         _check_words(words)
         words = _expand_audit_file(words)
-        code = typer.main.get_command(_app)(
-            args=list(words), prog_name="rightreasons", standalone_mode=False
-        )
+        program = _load_program()
+        code = program(args=list(words), prog_name="rightreasons", standalone_mode=False)
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
@@ -184,6 +184,12 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
         _close_bars()
         return _report_error(error, words)
     return int(code or 0)
+
+
+@functools.cache
+def _load_program() -> Any:
+    """Return the group of all commands, which typer makes once from the app."""
+    return typer.main.get_command(_app)
 
 
 def _report_error(error: Any, words: Sequence[str]) -> int:
@@ -293,7 +299,10 @@ def _plain_warnings(words: Sequence[str]) -> Iterator[None]:
         words: Words of the command line, whose options are written as flags.
     """
     # huggingface_hub logs a dozen attempts to reach the hub. The error after the last one is enough.
-    logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)
+    hub_logger = logging.getLogger("huggingface_hub.utils._http")
+    # Setting a level empties the caches of all loggers, also if the level stays the same.
+    if hub_logger.level != logging.ERROR:
+        hub_logger.setLevel(logging.ERROR)
     package_folder = str(Path(rightreasons.__file__).parent)
     show_warning = warnings.showwarning
     n_set_aside = 0
@@ -430,7 +439,7 @@ def _list_flags(words: Sequence[str]) -> list[str]:
     Args:
         words: Words of a command line, which begin with the command, such as ["data", "split", …].
     """
-    command: Any = typer.main.get_command(_app)
+    command = _load_program()
     for word in words:
         is_group = hasattr(command, "get_command")
         if not is_group:

@@ -255,9 +255,7 @@ def behavior(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A model: a folder, a hub id or the address of a server.",
-            metavar="MODEL",
-            show_default=False,
+            help="A model: a folder, a hub id or the address of a server.", metavar="MODEL"
         ),
     ] = None,
     suite: SuiteName,
@@ -463,7 +461,7 @@ def demo(
     open_page: Open = False,
 ) -> None:
     """Train a bag-of-words model on data with a planted shortcut, and audit it in half a minute, without torch."""
-    from rightreasons.report.demo import audit_demo, serve_demo
+    from rightreasons.report.demo import audit_demo, format_repair_command, serve_demo
 
     show_audit(audit_demo(out, seed=seed, say=tell), open_page=open_page and not repair)
     if repair:
@@ -472,7 +470,7 @@ def demo(
 
         show_repair(repair_demo(out, out.with_name(f"{out.name}-repaired"), seed=seed, say=tell))
     else:
-        typer.echo(f"Repair it: {describe_program()} demo --repair")
+        typer.echo(f"Repair it: {format_repair_command(out, seed, describe_program())}")
     if live:
         serve_demo(out, seed=seed, say=typer.echo)
 

@@ -42,9 +42,7 @@ def list_() -> None:
 
 @DATA.command("issues")
 def list_issues(
-    dataset: Annotated[
-        str, typer.Argument(help="A known data set.", metavar="DATASET", show_default=False)
-    ],
+    dataset: Annotated[str, typer.Argument(help="A known data set.", metavar="DATASET")],
 ) -> None:
     """List the known issues of a data set, and which of them are corrected."""
     from rightreasons.datasets.builder import get_builder_class

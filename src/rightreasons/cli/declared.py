@@ -6,6 +6,7 @@ a flag, and the values of the flags become `Options` again before the function i
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import typing
@@ -122,7 +123,7 @@ def _make_parameters(
         argument: Argument of the command to which the options belong. The parameters are called
             ARGUMENT_NAME.
     """
-    hints = typing.get_type_hints(options_class)
+    hints = _get_type_hints(options_class)
     # The heading of the options in the help is the first line of the docstring of their class.
     heading = re.split(r"\n|;", options_class.__doc__ or "")[0].rstrip(".")
     # A colon follows the heading.
@@ -154,6 +155,12 @@ def _make_parameters(
     return parameters
 
 
+@functools.cache
+def _get_type_hints(options_class: type[Options]) -> Mapping[str, Any]:
+    """Return the type of each option of a class, whose annotations are strings until evaluated."""
+    return typing.get_type_hints(options_class)
+
+
 def _prefix(argument: str) -> str:
     """Return the beginning of the flags of an argument."""
     if argument in UNPREFIXED:
@@ -172,7 +179,7 @@ def _make_options(options_class: type[Options], values: Mapping[str, Any], prefi
     Raises:
         OptionError, OptionTypeError: If a value is invalid; the message names the flag.
     """
-    hints = typing.get_type_hints(options_class)
+    hints = _get_type_hints(options_class)
     try:
         parsed = {}
         for name, value in values.items():
@@ -245,19 +252,13 @@ _MODEL = (
     "inspect:PROVIDER/MODEL"
 )
 
-Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
-Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
+Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL")]
+Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET")]
 OptionalModel = Annotated[
     str | None,
-    typer.Argument(
-        help=f"{_MODEL}; or a file of predictions, without a dataset.",
-        metavar="MODEL",
-        show_default=False,
-    ),
+    typer.Argument(help=f"{_MODEL}; or a file of predictions, without a dataset.", metavar="MODEL"),
 ]
-OptionalDataset = Annotated[
-    str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)
-]
+OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET")]
 
 Split = Annotated[
     str | None,
@@ -268,6 +269,6 @@ Split = Annotated[
         )
     ),
 ]
-SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
+SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE")]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the finished report in a browser.")]

@@ -61,9 +61,7 @@ def read(
     dataset: Dataset,
     sheets: Annotated[
         list[Path],
-        typer.Argument(
-            help="Sheets of the raters, at least two.", metavar="SHEETS", show_default=False
-        ),
+        typer.Argument(help="Sheets of the raters, at least two.", metavar="SHEETS"),
     ],
     source: SourceOptions,
     settings: AuditOptions,
@@ -167,9 +165,7 @@ def write_mirrors(
 @declared_command(MIRRORS, "read", SELECTED)
 def read_mirrors(
     dataset: Dataset,
-    sheet: Annotated[
-        Path, typer.Argument(help="The filled worksheet.", metavar="SHEET", show_default=False)
-    ],
+    sheet: Annotated[Path, typer.Argument(help="The filled worksheet.", metavar="SHEET")],
     source: SourceOptions,
     settings: AuditOptions,
     split: Split = None,

@@ -21,9 +21,7 @@ LABELS = command_line()
 
 ReportFolder = Annotated[
     Path,
-    typer.Argument(
-        help="Folder of a report on a classifier.", metavar="REPORT", show_default=False
-    ),
+    typer.Argument(help="Folder of a report on a classifier.", metavar="REPORT"),
 ]
 
 
@@ -62,9 +60,7 @@ def write(
 @LABELS.command("read")
 def read(
     report: ReportFolder,
-    sheet: Annotated[
-        Path, typer.Argument(help="The reviewed sheet.", metavar="SHEET", show_default=False)
-    ],
+    sheet: Annotated[Path, typer.Argument(help="The reviewed sheet.", metavar="SHEET")],
     out: Annotated[Path, typer.Option(help="Path of the .yaml file to write.")] = Path(
         "labels.yaml"
     ),

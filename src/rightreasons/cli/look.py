@@ -111,11 +111,7 @@ def look(
     dataset: Dataset,
     model: Annotated[
         str | None,
-        typer.Argument(
-            help="Folder or hub id of a model, to match its classes.",
-            metavar="MODEL",
-            show_default=False,
-        ),
+        typer.Argument(help="Folder or hub id of a model, to match its classes.", metavar="MODEL"),
     ] = None,
     out: Annotated[
         Path,

@@ -44,7 +44,6 @@ def confidence(
                 "whether the answer was correct."
             ),
             metavar="FILE",
-            show_default=False,
         ),
     ],
     **declared: Any,
@@ -77,7 +76,6 @@ def judges(
                 "--human-column, each row is a verdict on one answer."
             ),
             metavar="FILE",
-            show_default=False,
         ),
     ],
     **declared: Any,

@@ -35,16 +35,11 @@ def recalibrate(
                 "from FILE."
             ),
             metavar="FIT",
-            show_default=False,
         ),
     ],
     file: Annotated[
         Path,
-        typer.Argument(
-            help="File of predictions with labels to recalibrate.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE"),
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",

@@ -23,11 +23,7 @@ COMMANDS = make_command_lines("repairing")
 def repair(
     report: Annotated[
         Path,
-        typer.Argument(
-            help="Folder of a report on shortcuts.",
-            metavar="REPORT",
-            show_default=False,
-        ),
+        typer.Argument(help="Folder of a report on shortcuts.", metavar="REPORT"),
     ],
     train: Annotated[
         str,

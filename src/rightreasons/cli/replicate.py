@@ -18,9 +18,7 @@ def replicate(
     paper: Annotated[
         str,
         typer.Argument(
-            help="beluga2023, bihani2025, datta2020, kavumba2019 or shen2022.",
-            metavar="PAPER",
-            show_default=False,
+            help="beluga2023, bihani2025, datta2020, kavumba2019 or shen2022.", metavar="PAPER"
         ),
     ],
     scale: Annotated[

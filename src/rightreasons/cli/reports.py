@@ -14,7 +14,7 @@ import typer
 import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
-from rightreasons.cli.show import print_rows, show_section
+from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import OptionError
 from rightreasons.core.extras import make_install_command
 from rightreasons.core.store import get_installed_version
@@ -25,9 +25,7 @@ COMMANDS = {name: command_line() for name in ("card", "compare", "doctor", "gate
 
 @COMMANDS["card"].command(no_args_is_help=True)
 def card(
-    report: Annotated[
-        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
-    ],
+    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT")],
     to: Annotated[
         Path,
         typer.Option(help="Model card to write into, a record.json, or .eval_results/NAME.yaml."),
@@ -69,26 +67,24 @@ def compare(
     reports: Annotated[
         list[Path],
         typer.Argument(
-            help="Folders of two or more reports, logs, or folders of logs.",
-            metavar="REPORT",
-            show_default=False,
+            help="Folders of two or more reports, logs, or folders of these.", metavar="REPORT"
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
     *,
     settings: AuditOptions,
 ) -> None:
-    """Compare two audited models on every question, or list the accuracies of several models.
+    """Compare audited models: which is more accurate, and right for the right reasons?
 
-    For two reports, the command compares every metric that is a mean over items, with paired tests
-    that are corrected for their number. For more reports, or reports of several tasks, it writes
-    one table of models and tasks. If you pass logs of harnesses, or folders of logs, it first
-    measures their accuracy and calibration.
+    The command pairs the items that all reports contain, and corrects the tests for their number.
+    For two reports, it compares every metric that is a mean over items; for more, the accuracy and
+    the metrics of the findings. If you pass logs of harnesses, or folders of reports and logs, it
+    first measures the accuracy and the calibration of the logs.
     """
-    from rightreasons.report.comparison import ANSWERS, TITLE
+    from rightreasons.cli.comparing import show_comparison, show_tasks
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit
-    from rightreasons.report.tasks import TASKS, find_reports, models_by_tasks, write_tasks
+    from rightreasons.report.tasks import find_reports, models_by_tasks, write_tasks
 
     resampling: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
     # The reports of logs are kept only if there is a page, in a folder next to it.
@@ -98,17 +94,17 @@ def compare(
             report_folder = out.with_name(f"{out.name}-reports")
         reports = find_reports(reports, report_folder, **resampling)
         models = [read_audit(report)["model"] for report in reports]
-        # Paired tests need two models with predictions for the same items.
+        # Paired tests of all metrics need two models with predictions for the same items.
         if len(reports) != 2 or not _are_comparable(models):
-            table = models_by_tasks(reports)
+            table = models_by_tasks(reports, **resampling)
             hand_over(table)
-            show_section("Models by tasks", TASKS.answer(table))
+            show_tasks(table)
             if out is not None:
                 typer.echo(f"\nPage: {write_tasks(out, table)}")
             return
-        comparison = compare_reports(*reports, out=out, **resampling)
+        comparison = compare_reports(reports[0], reports[1], out=out, **resampling)
     hand_over(comparison)
-    show_section(TITLE, ANSWERS.answer(comparison))
+    show_comparison(comparison)
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")
 
@@ -135,15 +131,12 @@ def _are_comparable(models: list[dict[str, Any]]) -> bool:
 
 @COMMANDS["gate"].command(no_args_is_help=True)
 def gate(
-    report: Annotated[
-        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
-    ],
+    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT")],
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
             help="Condition that must not hold: a path, one of < <= > >= == != and a number, such as "
-            "'calibration.ece.low > 0.05', or a verdict (good, warn, bad, neutral); repeatable.",
-            show_default=False,
+            "'calibration.ece.low > 0.05', or a verdict (good, warn, bad, neutral); repeatable."
         ),
     ] = None,
     list_: Annotated[

@@ -14,17 +14,14 @@ COMMANDS = {"serve": command_line()}
 
 @COMMANDS["serve"].command(no_args_is_help=True)
 def serve(
-    report: Annotated[
-        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
-    ],
+    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT")],
     model: Annotated[
         list[str] | None,
         typer.Option(
             help=(
                 "Folder or hub id of a model; repeat the option to compare several models. By "
                 "default, the audited model."
-            ),
-            show_default=False,
+            )
         ),
     ] = None,
     port: Annotated[

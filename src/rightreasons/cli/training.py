@@ -37,7 +37,6 @@ def fine_tune(
                 "extra [encoder] installs."
             ),
             metavar="MODEL",
-            show_default=False,
         ),
     ],
     dataset: Dataset,
@@ -160,9 +159,7 @@ def _audit_words(
 PLAN_FILES = ("plan.json", "results", "collected.json", "index.html", "figures")
 """Files in the folder of a plan; the first one identifies it."""
 
-PlanFolder = Annotated[
-    Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)
-]
+PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", metavar="PLAN")]
 
 
 @COMMANDS["learn"].callback()

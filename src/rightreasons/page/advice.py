@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rightreasons.io.options import SourceOptions
 
 TO_LOG = (
-    "lm-evaluation-harness logs the scores of choices where the task has `output_type: "
-    "multiple_choice`, inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of "
-    "your own `--confidence-column` names the confidence in the answer."
+    "lm-evaluation-harness logs the scores of choices if the task has `output_type: "
+    "multiple_choice`, and inspect_ai those of letters with `--logprobs --top-logprobs 20`. In a "
+    "table of your own, `--confidence-column` names the confidence in the answer."
 )
 """Advice for logs that have answers without scores."""
+
+
+def format_report_folder(out: str | os.PathLike[str]) -> str:
+    """Return the path of a report as the commands on its page name it."""
+    folder = Path(out)
+    # Apps write reports to a temporary folder, and move them afterwards. So the commands of the
+    # report contain only the name of the folder.
+    if folder.is_relative_to(tempfile.gettempdir()):
+        return folder.name
+    return str(folder)
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
@@ -73,7 +86,7 @@ def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
 
     Args:
         context: The audit. If its model is an object in memory, which a command cannot name, the
-            advice ends with a call in Python.
+            advice ends with its `repair_command` or with a call in Python.
         report: Folder of the report.
         words: Words that should not decide predictions.
         text: The advice.
@@ -81,6 +94,9 @@ def repair(context: Any, report: str, words: Sequence[str], text: str) -> str:
     Returns:
         The advice with the command at its end, in backticks.
     """
+    # A model in memory may come from a command that can make it again, such as that of the demo.
+    if context.repair_command:
+        return _add_line(text, context.repair_command)
     # A command cannot name a model or a table in memory.
     if not context.command:
         not_reasons = list(words)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path, PureWindowsPath
 
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.parts import Amount, Cell, Column
-
-PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest", "data")
-"""Names of folders that do not distinguish one model, or one data set, from another."""
+from rightreasons.core.sentences import short_name as short_name
+from rightreasons.page.parts import Amount, Cell, Column, Link
 
 TONES = ("bad", "warn", "neutral", "good")
 """Tones of a verdict, the worst first."""
@@ -125,6 +122,20 @@ def format_estimate(estimate: Estimate, unit: str = "fraction") -> str:
     return f"{text} [{low}, {high}]"
 
 
+def describe_range(counts: Sequence[int]) -> str:
+    """Write the range of counts, or the count if all are equal.
+
+    Example:
+        >>> describe_range([4, 4]), describe_range([3, 2, 5])
+        ('4', '2 to 5')
+    """
+    smallest = min(counts)
+    largest = max(counts)
+    if smallest == largest:
+        return f"{smallest:,}"
+    return f"{smallest:,} to {largest:,}"
+
+
 def p_value(value: float) -> str:
     """Write a p-value.
 
@@ -172,7 +183,8 @@ def cell(value: Cell, column: Column) -> str:
     if isinstance(value, Estimate):
         return format_estimate(value, unit)
     # A column of numbers may contain a word, such as "none".
-    if column.kind == "text" or isinstance(value, str):
+    is_text = column.kind == "text"
+    if is_text or isinstance(value, (str, Link)):
         return str(value)
     if column.kind == "p_value":
         return p_value(value)
@@ -212,36 +224,6 @@ def level_percent(level: float) -> str:
     return f"{100 * level:g}%"
 
 
-def short_name(model: str) -> str:
-    """Shorten the path of a model or of data to a name for a report.
-
-    The name is the last part of the path, or the last two parts if the last one is a common word such
-    as "best". A hub id is not shortened.
-
-    Args:
-        model: A path, perhaps of another computer, or a hub id.
-
-    Example:
-        >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone")
-        ('google-bert/bert-base-uncased', 'tone')
-        >>> short_name("/a/b/best")
-        'b/best'
-    """
-    path: Path | PureWindowsPath = Path(model)
-    if not path.is_absolute() and PureWindowsPath(model).is_absolute():
-        path = PureWindowsPath(model)
-    if isinstance(path, Path) and path.exists():
-        path = path.resolve()
-    elif not path.is_absolute():
-        # A relative path that does not exist here is a hub id.
-        return model
-    # Many folders are called "best" or "checkpoint-500", so the name of the parent is added.
-    is_plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
-    if is_plain:
-        return "/".join(path.parts[-2:])
-    return path.name
-
-
 def describe_selection(n_shown: int, n_all: int, noun: str, order: str) -> str:
     """Return how many of some things are shown, as the beginning of a note.
 
@@ -258,13 +240,19 @@ def describe_selection(n_shown: int, n_all: int, noun: str, order: str) -> str:
         'All 3 wrong predictions, the most confident first'
         >>> describe_selection(1, 1, "wrong prediction", "most confident")
         'The only wrong prediction'
+        >>> describe_selection(2, 2, "wrong prediction", "most confident")
+        'Both wrong predictions, the most confident first'
     """
     if n_all == 1:
         return f"The only {noun}"
-    share = f"{n_shown:,} of"
+    things = pluralize(n_all, noun)
+    share = f"{n_shown:,} of {things}"
     if n_shown == n_all:
-        share = "All"
-    return f"{share} {pluralize(n_all, noun)}, the {order} first"
+        share = f"All {things}"
+        # Nobody says "all 2".
+        if n_all == 2:
+            share = f"Both {noun}s"
+    return f"{share}, the {order} first"
 
 
 def describe_unscored_items(

@@ -164,8 +164,32 @@ class Amount(Result):
         return self.estimate.to_dict()
 
 
+@dataclasses.dataclass(frozen=True)
+class Link(Result):
+    """A text in a table that leads to another place, such as an item of another page.
+
+    Attributes:
+        text: The text.
+        address: Address of the place; "" for a text that leads nowhere.
+        anchor: Name by which other links find this cell; "" for none.
+        light: Name of the light of a verdict, which precedes the text; "" for none.
+        tone: Tone of that verdict; "" for none.
+    """
+
+    text: str
+    # Addresses depend on the folder of the page.
+    address: str = dataclasses.field(default="", metadata=NOT_SERIALIZED)
+    anchor: str = dataclasses.field(default="", metadata=NOT_SERIALIZED)
+    light: str = ""
+    tone: str = ""
+
+    def __str__(self) -> str:
+        # A verdict without a figure has its light only.
+        return ": ".join(filter(None, (self.light, self.text)))
+
+
 # A column of numbers may have a word for a missing one.
-Cell = str | int | float | Estimate | Amount | None
+Cell = str | int | float | Estimate | Amount | Link | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,6 +244,38 @@ class Mark(Result):
 
 
 @dataclasses.dataclass(frozen=True)
+class ChoiceAnswer(Result):
+    """What a model makes of a choice under one condition, such as another order of the choices.
+
+    Attributes:
+        letter: Letter of the position at which the model saw the choice; "" if the position is the
+            same under all conditions.
+        confidence: The model's confidence in the choice. None if it gives none, or if the model did
+            not see the choice.
+        is_picked: Whether the choice is the model's answer.
+    """
+
+    letter: str
+    confidence: float | None
+    is_picked: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice(Result):
+    """A choice of a multiple-choice item, with the answers of the model.
+
+    Attributes:
+        text: Text, verbatim: the report escapes it.
+        is_correct: Whether it is the correct choice of the unchanged item.
+        answers: One for each of `Example.conditions`.
+    """
+
+    text: str
+    is_correct: bool
+    answers: tuple[ChoiceAnswer, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Example(Result):
     """One item with the prediction of the model.
 
@@ -232,6 +288,9 @@ class Example(Result):
         text_pair: Second text; "" for none.
         marks: Marked parts of `text`, in order and without overlap.
         note: Further remark.
+        conditions: Conditions under which the model chose, such as "Original order" and "Another
+            order"; () for an item without choices.
+        choices: Choices of the item, with the answers under each condition; () for none.
     """
 
     id: str
@@ -242,6 +301,9 @@ class Example(Result):
     text_pair: str = ""
     marks: tuple[Mark, ...] = ()
     note: str = ""
+    # An item with choices has its answers here, under each of the conditions.
+    conditions: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,6 +315,8 @@ class ExampleList(Result):
         title: Subject of the examples.
         note: How they were selected.
         examples: The examples.
+        item_figure: Key of the figure by item that they show, by which a reader filters the items
+            of the page; "" for none.
         folded: Whether they are collapsed until a reader opens them.
     """
 
@@ -260,6 +324,7 @@ class ExampleList(Result):
     title: str
     note: str
     examples: tuple[Example, ...]
+    item_figure: str = ""
     # Whether they are open is a matter of the page.
     folded: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
@@ -359,6 +424,8 @@ class Finding(Result):
         pair: One example that shows it, or an item before and after a change.
         actions: Advice, the most useful first.
         contrast: Shares that show it instead of the picture. None for the picture.
+        item_figure: Key of the figure by item that it is about, by which a reader filters the items
+            of the page; "" if it is about no single items.
     """
 
     claim: str
@@ -369,6 +436,7 @@ class Finding(Result):
     pair: tuple[Example, ...] = ()
     actions: tuple[Action, ...] = ()
     contrast: Contrast | None = None
+    item_figure: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,6 +32,7 @@ from rightreasons.page.formats import (
     level_percent,
     p_equals,
     percent,
+    short_name,
 )
 from rightreasons.page.parts import Action, Column, Headline
 
@@ -241,6 +242,7 @@ def _make_environment() -> Any:
         listed=join_parts,
         p=p_equals,
         quote=shlex.quote,
+        short=short_name,
         level=level_percent,
         capitalize_first=_capitalize,
     )

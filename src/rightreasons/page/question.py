@@ -11,14 +11,13 @@ its items.
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate, FigureText
 from rightreasons.page import parts as p
+from rightreasons.page.advice import format_report_folder
 from rightreasons.page.formats import level_percent
 from rightreasons.page.prose import Prose, action
 
@@ -230,12 +229,15 @@ class Examples:
     Attributes:
         key: Key of its prose.
         pick: Function of a measurement that returns the examples; the list is absent without any.
+        item_figure: Function of a measurement that returns the key of the figure by item that they
+            show, by which the page filters its items; "" for none.
         folded: Whether they are collapsed until a reader opens them.
         condition: Whether they are shown.
     """
 
     key: str
     pick: Callable[[Any], Iterable[p.Example]]
+    item_figure: Callable[[Any], str] = lambda m: ""
     folded: bool = False
     condition: Condition = None
 
@@ -258,6 +260,7 @@ class Examples:
             title=prose.title(name),
             note=prose(name),
             examples=examples,
+            item_figure=self.item_figure(measurement),
             folded=self.folded,
         )
 
@@ -347,6 +350,8 @@ class Lead:
         pair: Function of a measurement that returns the examples.
         contrast: Function of a measurement that returns shares to be shown side by side, with None
             for a missing one.
+        item_figure: Function of a measurement that returns the key of the figure by item that it is
+            about, by which the page filters its items; "" for none.
         condition: Whether it holds.
     """
 
@@ -356,6 +361,7 @@ class Lead:
     size: Callable[[Any], float | None] = lambda m: 0.0
     pair: Callable[[Any], tuple[p.Example, ...]] = lambda m: ()
     contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
+    item_figure: Callable[[Any], str] = lambda m: ""
     condition: Condition = None
 
     def make_contrast(self, measurement: Any, prose: Prose) -> p.Contrast | None:
@@ -417,6 +423,7 @@ class Lead:
             pair=self.pair(measurement),
             actions=tuple(map(action, prose.items(f"advice.{self.key}"))),
             contrast=self.make_contrast(measurement, prose),
+            item_figure=self.item_figure(measurement),
         )
 
 
@@ -505,19 +512,14 @@ class Question:
             The section of the report.
         """
         m = self.measure(context, options)
-        out = Path(context.out)
-        report = str(out)
-        # Apps write reports to a temporary folder, and move them afterwards. So the commands of the
-        # report contain only the name of the folder.
-        if out.is_relative_to(tempfile.gettempdir()):
-            report = out.name
+        # The sentences end in commands, which name the report.
         return self.answer(
             m,
             context.resampling.level,
             split=context.primary.name,
             context=context,
             options=options,
-            report=report,
+            report=format_report_folder(context.out),
         )
 
     def find_rule(self, measurement: Any) -> Rule:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from rightreasons.audited.context import AuditContext
-from rightreasons.page.formats import short_name
-from rightreasons.page.parts import Column, ItemFigure, Table
+from rightreasons.page.formats import describe_range, short_name
+from rightreasons.page.parts import Column, Table
 from rightreasons.report.answers import AnswerFigures
+from rightreasons.report.items.columns import select_columns
 from rightreasons.report.items.listing import collect_items
 from rightreasons.report.items.values import get_items_path
 from rightreasons.report.messages import list_split_accuracies
 from rightreasons.report.outcomes import Outcome, sort_worst_first
 from rightreasons.report.render import Page, render_page, sentences
 from rightreasons.report.row_doubts import AuditedRows
+from rightreasons.report.schema import describe_subject
 from rightreasons.report.unread import list_failed_requests
 
 WORDS = sentences("audit", items_file=get_items_path)
@@ -51,7 +55,12 @@ def render_audit(
         answers: The accuracy of the answers, from `measure_answers`; None if it is not known.
         audited_rows: Doubts about the rows, from `check_audited_rows`; None to show none.
     """
-    subject = short_name(_get_model_name(context))
+    name = short_name(_get_model_name(context))
+    title = f"Audit of {name}"
+    data_name = short_name(context.dataset_name)
+    # A file of stored predictions may contain the data, too.
+    if name != data_name:
+        title += f" on {data_name}"
     prose = WORDS.of(
         context=context,
         record=record,
@@ -59,11 +68,10 @@ def render_audit(
         command=command,
         answers=answers,
         split_accuracies=list_split_accuracies(context),
+        choices=_describe_choices(context),
     )
-    # Of these figures, the list of items shows the first one, which belongs to the worst finding.
-    item_figures: list[ItemFigure] = []
-    for _, result in sort_worst_first(outcomes):
-        item_figures += result.by_item
+    # The list of items opens with the figure that the worst finding names.
+    results = [result for _, result in sort_worst_first(outcomes)]
     provenance_tables = []
     answer_tables = []
     if answers is not None and _is_about_answers(context):
@@ -71,8 +79,8 @@ def render_audit(
     elif answers is not None:
         provenance_tables = answers.list_tables()
     page = Page(
-        title=f"Audit of {subject} on {context.dataset_name}",
-        heading=f"Is {subject} right for the right reasons?",
+        title=title,
+        heading=f"Is {name} right for the right reasons?",
         facts=prose.pairs("facts"),
         outcomes=outcomes,
         prompt=_describe_prompt(context, record, answers),
@@ -80,8 +88,8 @@ def render_audit(
         made_tables=provenance_tables + _make_exclusion_tables(context),
         answer_tables=answer_tables,
         command=command,
-        subject=subject,
-        items=collect_items(context, item_figures),
+        subject=describe_subject(record),
+        items=collect_items(context, select_columns(results)),
         files=prose.pairs("files"),
         rows=audited_rows,
     )
@@ -96,6 +104,26 @@ def _get_model_name(context: AuditContext) -> str:
             return logged_model
     # Stored predictions without a log are named after their file.
     return context.source.name
+
+
+def _describe_choices(context: AuditContext) -> dict[str, Any] | None:
+    """Return how many choices the items have, and how often a random guess is correct.
+
+    Args:
+        context: The audit.
+
+    Returns:
+        `counts`, such as "4" or "2 to 5", and `guessing`, the expected accuracy of a random guess.
+        None for data without choices.
+    """
+    if not context.primary.choices:
+        return None
+    # Items may have different numbers of choices.
+    sizes = np.array(list(map(len, context.primary.choices)))
+    return {
+        "counts": describe_range(sizes.tolist()),
+        "guessing": float((1 / sizes).mean()),
+    }
 
 
 def _describe_prompt(

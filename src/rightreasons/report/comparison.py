@@ -1,6 +1,7 @@
-"""Compare two audited models on the same items: which one is significantly better, or better calibrated?
+"""Compare audited models on the same items: which one is better, and right for the right reasons?
 
-`compare` is the entry point. The reports are joined, and their figures tested, in `report.pairing`.
+`compare` is the entry point. Two reports are joined, and their figures tested, in `report.pairing`;
+three or more are compared in `report.tasks`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,11 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING, overload
 
 import rightreasons
-from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.significance import holm
 from rightreasons.page import parts as p
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
 from rightreasons.report.outcomes import Outcome
@@ -31,12 +29,27 @@ from rightreasons.report.pairing import (
     have_same_items,
     open_pair,
 )
+from rightreasons.report.ranking.answered_items import read_answers
+from rightreasons.report.ranking.groups import ModelReport, ReportGroup, group_reports
+from rightreasons.report.ranking.models import ModelTest, compare_accuracies, rank_models
+from rightreasons.report.ranking.page import (
+    ComparisonView,
+    TaskComparison,
+    answer_ranking,
+    conclude,
+    make_front,
+    make_model_table,
+    render_views,
+)
+from rightreasons.report.ranking.winners import correct_tests
 from rightreasons.report.render import Page, sentences, write_page
-from rightreasons.report.schema import get_names, prepare_page_folder
+from rightreasons.report.schema import COMPARISON_FILE, get_names, prepare_page_folder
+
+if TYPE_CHECKING:
+    from rightreasons.report.tasks import ModelsByTasks
 
 SIDES: tuple[Winner, ...] = ("first", "second")
 
-COMPARISON_FILE = "comparison.json"
 
 TITLE = "Which model is better?"
 
@@ -58,6 +71,8 @@ class Comparison(Result):
         seed: Their seed.
         unpaired: Names of figures that only one of the reports has measured, and is about.
         rightreasons: The version.
+        conclusion: Which model is more accurate, which is right for the right reasons, and the
+            items that show it. None if the reports do not store their answers.
     """
 
     first: str
@@ -69,6 +84,35 @@ class Comparison(Result):
     seed: int
     unpaired: tuple[str, ...] = ()
     rightreasons: str = rightreasons.__version__
+    conclusion: TaskComparison | None = None
+
+    @property
+    def heading(self) -> str:
+        """The finding in one or two sentences."""
+        label = ANSWERS.answer(self).verdict.label
+        if self.conclusion is None:
+            return label
+        # Without a finding about reasons, the other metrics may still show which model is better.
+        if self.winners and not self.conclusion.reasons.model:
+            return f"{self.conclusion.heading} {label}."
+        return self.conclusion.heading
+
+    def make_view(self, out: Path | None = None) -> ComparisonView | None:
+        """Return the conclusion as a page shows it; None if there is none.
+
+        Args:
+            out: Folder of the page. None for no links to the reports.
+        """
+        if self.conclusion is None:
+            return None
+        return ComparisonView(self.conclusion, len(self.figures), out)
+
+    def __str__(self) -> str:
+        return self.heading
+
+    def _repr_html_(self) -> str:
+        view = self.make_view()
+        return render_views(self.heading, [] if view is None else [view])
 
     def list_better_figures(self, winner: Winner) -> list[str]:
         """Return the names of the figures at which one model is significantly better.
@@ -122,29 +166,6 @@ class Comparison(Result):
     def n_tests(self) -> int:
         """Number of figures at which a model could be better."""
         return sum(figure.better is not None for figure in self.figures)
-
-
-def find_winner(
-    difference: Estimate, better: str | None, holm_p_value: float, level: float
-) -> Winner:
-    """Return which model is better; "" if the corrected p-value is too large, or neither direction is better.
-
-    Args:
-        difference: First minus second.
-        better: "higher", "lower" or None.
-        holm_p_value: The p-value after correction.
-        level: Confidence level; p-values below one minus it are significant.
-
-    Example:
-        >>> find_winner(Estimate(-0.2), "lower", 0.01, 0.95), find_winner(Estimate(-0.2), "lower", 0.2, 0.95)
-        ('first', '')
-    """
-    if better is None or not difference.value or holm_p_value >= 1 - level:
-        return ""
-    is_first_better = difference.value > 0
-    if better == "lower":
-        is_first_better = difference.value < 0
-    return "first" if is_first_better else "second"
 
 
 def list_figure_rows(comparison: Comparison) -> Iterator[tuple[p.Cell, ...]]:
@@ -210,40 +231,89 @@ ANSWERS = Question(
 )
 
 
+@overload
+def compare(
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    /,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Comparison: ...
+
+
+@overload
 def compare(
     *reports: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
     seed: int = 0,
-) -> Comparison:
-    """Compare two audited models on the items that both reports contain, by paired tests.
+) -> Comparison | ModelsByTasks: ...
+
+
+def compare(
+    *reports: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Comparison | ModelsByTasks:
+    """Compare audited models on the items that their reports share, by paired tests.
 
     Accuracy is compared by McNemar's mid-p test, figures that are means over items (mean confidence, confidence gap,
     Brier score, log loss) by flipping signs, and calibration errors by the jackknife of their debiased difference
     (`compare_confidence`). The figures of all other questions that are means over items (or cases of a suite) are
     compared by `compare_paired_means`.
-    Items are joined by id if both reports have the same text for them. A figure is compared with itself only: what the
+    Items are joined by id if the reports have the same text for them. A figure is compared with itself only: what the
     swap of two words changes in one report is not compared with what other words change in the other. Which model is
     better at what follows from p-values that are corrected by Holm's method for all tests of the comparison; otherwise
-    it is open.
+    it is open. Of three or more models, each two are compared at the accuracy and at the figures of findings.
 
     Args:
-        reports: The folders of two reports.
+        reports: The folders of two or more reports.
         out: A folder for a page and comparison.json; None to write nothing.
         confidence_level: The level of every interval.
         n_resamples: Number of resamples of every bootstrap and permutation test.
         seed: Their seed.
 
     Returns:
-        A `Comparison`: the models, for each shared split its counts and figures, and the figures of the questions.
+        For two reports, a `Comparison`: the models, for each shared split its counts and figures, and the figures of the
+        questions. For more, `ModelsByTasks`: the models of each task, the most accurate first, with their tests and
+        the items that show the finding. `print` shows the finding, and a notebook also the models.
 
     Raises:
         FileNotFoundError: If one is not a report, or has no predictions.
-        ValueError: If there are not two reports, they are of other data or share no item, the models' classes have
-            other names, or an item has one label in one report and another in the other.
+        ValueError: If there are fewer than two reports. If there are two, and they are of other data or share no item,
+            the models' classes have other names, or an item has one label in one report and another in the other.
     """
-    resampling = Resampling(confidence_level, n_resamples, seed)
+    if len(reports) > 2:
+        # Imported late, as this module is imported there.
+        from rightreasons.report.tasks import models_by_tasks, write_tasks
+
+        table = models_by_tasks(
+            reports, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
+        )
+        if out is not None:
+            write_tasks(out, table)
+        return table
+    return _compare_two(reports, out, Resampling(confidence_level, n_resamples, seed))
+
+
+def _compare_two(
+    reports: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None,
+    resampling: Resampling,
+) -> Comparison:
+    """Compare two models at all figures, and write the page.
+
+    Args:
+        reports: The folders of the reports.
+        out: A folder for the page; None to write nothing.
+        resampling: Level of the intervals, number of resamples and seed.
+    """
     # A folder with other files is refused before anything is computed.
     folder = None
     if out is not None:
@@ -260,38 +330,87 @@ def compare(
     # Two models may have the same name, such as versions of one.
     first_name, second_name = _name_models(pair)
     _, data_name = get_names(pair.audits[0])
+    group = _group_pair(pair, (first_name, second_name), data_name)
     figures = [*predictions.figures, *questions.figures]
+    if group is not None:
+        figures = _count_unread(figures, group, resampling)
     comparison = Comparison(
         first=first_name,
         second=second_name,
         dataset=data_name,
         splits=predictions.splits,
-        figures=_correct_tests(figures, resampling.level),
+        figures=correct_tests(figures, resampling.level),
         n_resamples=resampling.resamples,
         seed=resampling.seed,
         unpaired=questions.unpaired,
     )
+    if group is not None:
+        conclusion = _conclude(comparison, group, pair.primary, resampling)
+        comparison = dataclasses.replace(comparison, conclusion=conclusion)
     if folder is not None:
         _write_comparison(comparison, pair, folder)
     return comparison
 
 
-def _correct_tests(figures: Sequence[ComparedFigure], level: float) -> tuple[ComparedFigure, ...]:
-    """Correct the p-values of figures by Holm's method, and set which model is better.
+def _group_pair(pair: ReportPair, names: tuple[str, str], task: str) -> ReportGroup | None:
+    """Return two reports with their answers to the common items; None if they do not store them.
 
     Args:
-        figures: All figures of the comparison. Corrected together, their tests find a difference
-            that does not exist with a probability of at most 1 - level.
-        level: Confidence level.
+        pair: The reports.
+        names: Distinct names of the models.
+        task: Name of the data.
     """
-    p_values = np.array([figure.p_value for figure in figures])
-    corrected_figures = []
-    for figure, holm_p_value in zip(figures, holm(p_values).tolist(), strict=True):
-        winner = find_winner(figure.difference, figure.better, holm_p_value, level)
-        corrected_figures.append(
-            dataclasses.replace(figure, holm_p_value=holm_p_value, winner=winner)
-        )
-    return tuple(corrected_figures)
+    reports = []
+    for position, folder in enumerate(pair.folders):
+        audit = pair.audits[position]
+        # Reports of unlabeled items, and those of earlier versions, have no accuracy.
+        if audit.get("answers") is None:
+            return None
+        answers = read_answers(folder, audit)
+        reports.append(ModelReport(names[position], folder, audit, answers, position))
+    groups = group_reports(reports)
+    if len(groups) > 1 or len(groups[0].compared) < 2:
+        return None
+    return dataclasses.replace(groups[0], task=task)
+
+
+def _count_unread(
+    figures: Sequence[ComparedFigure], group: ReportGroup, resampling: Resampling
+) -> list[ComparedFigure]:
+    """Replace the accuracy of the read answers by that of all answers, as the reports count it.
+
+    Args:
+        figures: Figures of the comparison.
+        group: The reports, with all answers.
+        resampling: Level of the interval.
+    """
+    # The ranking has the more accurate model first, and the figures have the order of the reports.
+    reports = sorted(group.compared, key=lambda report: report.position)
+    accuracy = compare_accuracies(reports[0], reports[1], resampling)
+    replaced = []
+    for figure in figures:
+        is_accuracy = (figure.key, figure.split) == (accuracy.key, accuracy.split)
+        replaced.append(accuracy if is_accuracy else figure)
+    return replaced
+
+
+def _conclude(
+    comparison: Comparison, group: ReportGroup, split: str, resampling: Resampling
+) -> TaskComparison:
+    """Conclude from the tests of two models which is more accurate, and right for the right reasons.
+
+    Args:
+        comparison: The comparison with its tests.
+        group: The reports.
+        split: The split that both reports are about.
+        resampling: Level of the intervals.
+    """
+    tests = []
+    for figure in comparison.figures:
+        # The reports give the verdicts about this split.
+        if figure.split in ("", split):
+            tests.append(ModelTest(comparison.first, comparison.second, figure))
+    return conclude(rank_models(group, tests, resampling))
 
 
 def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) -> None:
@@ -305,13 +424,23 @@ def _write_comparison(comparison: Comparison, pair: ReportPair, folder: Path) ->
     prose = ANSWERS.prose.of(m=comparison, audits=pair.audits, folders=pair.folders)
     report_paths = shlex.join(map(str, pair.folders))
     answer = ANSWERS.answer(comparison, report=report_paths)
+    outcomes = [Outcome("metrics", TITLE, "answered", "", answer)]
+    view = comparison.make_view(folder)
+    front = None
+    if view is not None:
+        # The front shows the table of the models, and the section below has all tests.
+        ranking = answer_ranking(view, omitted=("models", "tests"))
+        metrics = dataclasses.replace(outcomes[0], title="Which metrics differ?")
+        outcomes = [Outcome("ranking", TITLE, "answered", "", ranking), metrics]
+        front = make_front(view, make_model_table(view))
     page = Page(
         title=f"{comparison.first} and {comparison.second}",
-        # A reader wants to know which model is better, so the verdict is the heading.
-        heading=answer.verdict.label,
+        # A reader wants to know which model is better, so the finding is the heading.
+        heading=comparison.heading,
         facts=prose.pairs("facts"),
-        outcomes=[Outcome("answers", TITLE, "answered", "", answer)],
+        outcomes=outcomes,
         made=prose.pairs("made"),
+        front=front,
     )
     write_page(folder, page, {COMPARISON_FILE: comparison.to_dict()})
 
@@ -320,7 +449,7 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
     """Return distinct names of the two models.
 
     If both have the same name, the name of the report's folder is added, as in "bert (report-2)", or
-    its path if both folders have the same name.
+    its path if both folders have the same name. The second of two equal reports gets a number.
 
     Args:
         pair: The two reports.
@@ -330,6 +459,8 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
     if name != partner_name:
         return name, partner_name
     folder, partner_folder = pair.folders
+    if folder == partner_folder:
+        return name, f"{name} (2)"
     if folder.name == partner_folder.name:
         return f"{name} ({folder})", f"{name} ({partner_folder})"
     return f"{name} ({folder.name})", f"{name} ({partner_folder.name})"

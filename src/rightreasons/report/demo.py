@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.extras import require_package
 from rightreasons.core.store import check_folder
+from rightreasons.page.advice import format_report_folder
 from rightreasons.report.folder import OWN
 from rightreasons.report.messages import ignore_message
 from rightreasons.report.runner import AuditResult, audit
@@ -29,9 +32,35 @@ Few are negated and none has a second opinion, because a bag of words understand
 MODEL_NAME = "bag-of-words"
 """Name of the model in the report."""
 
+DEFAULT_OUT = "report"
+"""Folder of the report if none is named."""
+
+
+def format_repair_command(
+    out: str | os.PathLike[str], seed: int = 0, program: str = "rightreasons"
+) -> str:
+    """Return the command that repairs the model of the demo, after its audit.
+
+    Args:
+        out: The report folder of the audit.
+        seed: Seed of the data and of the audit.
+        program: Command that starts the program in a shell.
+
+    Example:
+        >>> format_repair_command("report"), format_repair_command("my report", seed=3)
+        ('rightreasons demo --repair', "rightreasons demo --repair --out 'my report' --seed 3")
+    """
+    options = ["--repair"]
+    # A command without defaults is shorter to type.
+    if Path(out) != Path(DEFAULT_OUT):
+        options += ["--out", str(out)]
+    if seed != 0:
+        options += ["--seed", str(seed)]
+    return f"{program} demo {shlex.join(options)}"
+
 
 def audit_demo(
-    out: str | os.PathLike[str] = "report",
+    out: str | os.PathLike[str] = DEFAULT_OUT,
     *,
     seed: int = 0,
     say: Callable[[str], object] = ignore_message,
@@ -73,6 +102,7 @@ def audit_demo(
         split=("test", "test_absent", "test_flipped"),
         seed=seed,
         command=command,
+        repair_command=format_repair_command(format_report_folder(out), seed),
         **options,
     )
 

@@ -18,6 +18,7 @@ from rightreasons.report.unread import list_failed_requests
 if TYPE_CHECKING:
     from rightreasons.models.prompted import Prompted
     from rightreasons.page.question import Question
+    from rightreasons.report.answering import AuditQuestion
 
 
 def ignore_message(_: str) -> None:
@@ -70,7 +71,7 @@ def describe_missing_classes(context: AuditContext) -> str:
     return describe_unlabeled(unlabeled_classes)
 
 
-def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[str]:
+def describe_run(context: AuditContext, questions: Sequence[AuditQuestion]) -> list[str]:
     """Return messages about the questions of an audit and the items that answer them.
 
     They state which questions are asked about how many items, how many items settle the verdict of
@@ -78,15 +79,16 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
 
     Args:
         context: The audit, with the scores of the items.
-        sections: The questions that apply.
+        questions: The questions that apply.
     """
-    lines = describe_questions(context, sections)
+    lines = describe_questions(context, [question.section for question in questions])
     split = context.primary
     n_units = count_units(split.clusters, len(split))
     n_labeled = int(split.labeled.sum())
     labeled_clusters = select_clusters(split.clusters, split.labeled)
     n_labeled_units = count_units(labeled_clusters, n_labeled)
-    for section in sections:
+    for question in questions:
+        section = question.section
         # `power` computes the number of items that settles a verdict. Not every question has it.
         power = getattr(section, "power", None)
         if power is None:
@@ -95,6 +97,10 @@ def describe_run(context: AuditContext, sections: Sequence[Question]) -> list[st
         n_relevant_units = n_units
         if section.needs_labels:
             n_relevant_units = n_labeled_units
+        # A question that takes long uses only a sample of the items.
+        limit = question.options.find_item_limit(context)
+        if limit is not None:
+            n_relevant_units = min(n_relevant_units, limit)
         lines.append(f"{section.name}: {power.describe(n_relevant_units)}.")
 
     for audited_split in context.splits:
@@ -151,9 +157,8 @@ def describe_requests(
     if client is not None:
         cost = sum(forecasts.values(), Forecast())
         lines.append(f"Total cost: {cost.describe(client.options)}")
-        reached = client.account.find_reached_bound(cost.expected)
-        if reached:
-            bound = reached.removesuffix(" is reached")
+        bound = client.account.find_reached_bound(cost.expected)
+        if bound:
             lines.append(f"This run will stop early, at {bound}.")
     return lines
 

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 def open_context(
-    request: AuditRequest, folder: Path, data_name: str, *, progress: bool
+    request: AuditRequest,
+    folder: Path,
+    data_name: str,
+    *,
+    progress: bool,
+    repair_command: str = "",
 ) -> AuditContext:
     """Open the model and the data of an audit, and select the splits to audit.
 
@@ -34,6 +39,7 @@ def open_context(
         folder: The report folder.
         data_name: Name of the data in the report.
         progress: Whether to show progress bars.
+        repair_command: Command that repairs the model; "" for the command `repair`.
 
     Returns:
         The audit, not yet scored. Its primary split is the first selected one, and the others are
@@ -71,6 +77,7 @@ def open_context(
         settings=request.general,
         progress=progress,
         command=make_audit_command(arguments),
+        repair_command=repair_command,
         previous=previous,
         judge_scores=judge_scores,
     )

@@ -18,6 +18,7 @@ from rightreasons.page.parts import (
     ExampleList,
     Finding,
     Headline,
+    Part,
     Plot,
     SectionResult,
 )
@@ -188,8 +189,19 @@ def find_figure(result: SectionResult) -> Headline | None:
 
 
 def find_examples(result: SectionResult) -> ExampleList | None:
-    """Return the first list of examples that is not folded, cut to `N_EXAMPLES`."""
-    for section_part in result.parts:
+    """Return the list of examples that a section leads with, cut to `N_EXAMPLES`.
+
+    It is the first one that is not folded, of the part that has the figure of the finding if this
+    part has examples. None if all lists are folded.
+    """
+    figure = get_finding(result).figure
+
+    def has_no_figure(section_part: Part) -> bool:
+        """Return whether a part lacks the figure of the finding."""
+        return figure not in [headline.key for headline in section_part.headlines]
+
+    # The sort is stable, and puts the part of the finding (False) before the others (True).
+    for section_part in sorted(result.parts, key=has_no_figure):
         for example_list in section_part.examples:
             if not example_list.folded and example_list.examples:
                 examples: tuple[Example, ...] = example_list.examples[:N_EXAMPLES]

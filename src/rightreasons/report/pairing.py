@@ -277,7 +277,7 @@ def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
             both reports.
     """
     # The classes and the files of all splits are checked before anything is computed.
-    class_of = _match_classes(pair.audits)
+    class_of = match_classes(pair.audits)
     first_folder, second_folder = pair.folders
     first_audit, second_audit = pair.audits
     first_files = get_prediction_files(first_audit)
@@ -308,22 +308,22 @@ def compare_splits(pair: ReportPair, resampling: Resampling) -> SplitComparison:
     return SplitComparison(tuple(splits), tuple(figures), ids_by_split)
 
 
-def _match_classes(audits: Sequence[Audit]) -> NDArray[np.int64] | None:
+def match_classes(audits: Sequence[Audit]) -> NDArray[np.int64] | None:
     """Match the classes of the second model with those of the first, by their names.
 
     Args:
         audits: Contents of audit.json of the two reports.
 
     Returns:
-        (K,) number of the first model's class for each class of the second; None for multiple
-        choice, where both models have the same choices.
+        (K,) number of the first model's class for each class of the second; None for a task
+        without classes, such as multiple choice, where both models have the same choices.
 
     Raises:
         ValueError: If the models have different classes.
     """
     model = audits[0]["model"]
     partner = audits[1]["model"]
-    if model["task"] == "multiple_choice":
+    if model["task"] != "classification":
         return None
     if len(model["label_names"]) != len(partner["label_names"]):
         raise ValueError(
@@ -383,7 +383,7 @@ class _JoinedItems:
             if first_estimate.value is None or second_estimate.value is None:
                 continue
             test = paired_test(key, first_items, second_items, resampling=resampling)
-            yield _make_figure(
+            yield make_figure(
                 key=key,
                 question=get_question_name(CalibrationOptions),
                 description=FIGURES[key],
@@ -605,7 +605,7 @@ def _compare_items(
     for values in (first_values, second_values):
         interval = bounded_mean_interval(values, **options, confidence_level=resampling.level)
         estimates.append(make_estimate(float(values.mean()), interval))
-    return _make_figure(
+    return make_figure(
         key=first.key,
         question=question,
         description=first,
@@ -629,7 +629,7 @@ def _weigh_groups(groups: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(weight_by_group[codes], dtype=np.float64)
 
 
-def _make_figure(
+def make_figure(
     *,
     key: str,
     question: str,

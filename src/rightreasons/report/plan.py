@@ -37,6 +37,7 @@ from rightreasons.models.servers.planning import (
     make_keys,
 )
 from rightreasons.models.servers.usage import Forecast
+from rightreasons.models.wrapped_engine import WrappedEngine
 from rightreasons.page.formats import align_columns
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ N_RESAMPLES_OF_PLAN = 2
 """Number of bootstrap resamples for figures that are discarded."""
 
 
-class CountingEngine:
+class CountingEngine(WrappedEngine):
     """An engine that counts requests, and answers them at random.
 
     Attributes that it lacks are those of the engine that it replaces. Requests whose answers are
@@ -90,17 +91,15 @@ class CountingEngine:
         samples: bool = True,
     ) -> None:
         """Replace an engine, with no request counted yet."""
-        self._engine = engine
+        super().__init__(engine)
         self._out = out
         self._samples = samples
         self._counted_keys: set[str] = set()
+        self._sampled_keys: set[str] = set()
         self.cost = Forecast()
         self._is_first = True
         # Random replies copy all fields but the text from the last reply of the model, if any.
         self._reply = Reply()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
 
     def begin_step(self) -> None:
         """Count the cost of another question from 0."""
@@ -202,33 +201,59 @@ class CountingEngine:
         # A local model is sent the requests as they are, and stores no answers.
         if not hasattr(engine, "plan_requests"):
             plan = PlannedRequests(kind, settings, requests)
-            new_requests = self._select_new(plan, make_keys({"kind": kind, **settings}, requests))
+            keys = make_keys({"kind": kind, **settings}, requests)
+            new_requests = self._select_new(plan, keys)
+            self._counted_keys |= set(keys)
             self.cost += forecast_cost(estimate_cost(None, new_requests, kind, settings), None, {})
             return False
-        # A server may need several requests in place of one, which `plan_requests` returns.
         is_first = self._is_first
         self._is_first = False
-        remaining = []
+        plans, is_known = self._list_new(requests, kind, settings)
+        # Only the first requests of a question are sampled: later ones may depend on answers, which
+        # are random here.
+        if plans and is_first and self._samples and engine.needs_samples(kind, settings):
+            self._sampled_keys |= engine.sample(_select_original(requests, plans), ask)
+            # The samples show whether the server needs further requests, such as echoes of letters
+            # that are not among its likeliest tokens.
+            plans, is_known = self._list_new(requests, kind, settings)
+        for plan in plans:
+            self.cost += engine.forecast(plan.requests, plan.kind, plan.settings)
+            self._counted_keys |= set(engine.make_keys(plan))
+        return is_known
+
+    def _list_new(
+        self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]
+    ) -> tuple[list[PlannedRequests], bool]:
+        """Return what a server would be sent that it was not sent before.
+
+        Args:
+            requests: The requests.
+            kind: "likelihoods", "next words" or "replies".
+            settings: What the answers depend on in addition to the requests.
+
+        Returns:
+            Requests that were neither counted nor answered before, by kind; and whether the answers
+            to all requests are stored.
+        """
+        engine: Any = self._engine
+        new_plans = []
         is_known = bool(requests)
-        for plan in engine.plan_requests(requests, kind, settings):
+        # A server may need several requests in place of one, which `plan_requests` returns.
+        for plan in engine.plan_requests(requests, kind, settings, self._out):
             keys = engine.make_keys(plan)
             stored = engine.take_stored(plan, self._out)
             is_known = is_known and stored >= set(keys)
-            new_requests = self._select_new(plan, keys, stored)
+            # A run is billed for the samples, too: either it sends them itself, or it uses those
+            # that its forecast has sent.
+            new_requests = self._select_new(plan, keys, stored - self._sampled_keys)
             if new_requests:
-                remaining.append(plan._replace(requests=new_requests))
-        # Only the first requests of a question are sampled: later ones may depend on answers, which
-        # are random here.
-        if remaining and is_first and self._samples and engine.needs_samples(kind, settings):
-            engine.sample(_select_original(requests, remaining), ask)
-        for plan in remaining:
-            self.cost += engine.forecast(plan.requests, plan.kind, plan.settings)
-        return is_known
+                new_plans.append(plan._replace(requests=new_requests))
+        return new_plans, is_known
 
     def _select_new(
         self, plan: PlannedRequests, keys: Sequence[str], stored: Set[str] = frozenset()
     ) -> list[Request]:
-        """Return the requests that are neither answered nor counted, and mark them as counted.
+        """Return the requests that are neither answered nor counted.
 
         Args:
             plan: Requests as they would be sent.
@@ -239,7 +264,6 @@ class CountingEngine:
         for key, request in zip(keys, plan.requests, strict=True):
             if key not in self._counted_keys and key not in stored:
                 new_requests[key] = request
-        self._counted_keys |= new_requests.keys()
         return list(new_requests.values())
 
 

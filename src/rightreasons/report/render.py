@@ -26,8 +26,18 @@ import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
-from rightreasons.page.formats import cell, format_estimate, level_percent, number
-from rightreasons.page.parts import Amount, Example, Headline, Mark, Plot, Table
+from rightreasons.page.formats import NONE, cell, format_estimate, level_percent, number
+from rightreasons.page.parts import (
+    Amount,
+    Cell,
+    ChoiceAnswer,
+    Example,
+    Headline,
+    Link,
+    Mark,
+    Plot,
+    Table,
+)
 from rightreasons.page.prose import Prose
 from rightreasons.report.items.changes import select_changes
 from rightreasons.report.items.listing import PageItems, shorten
@@ -99,6 +109,23 @@ def split_citations(source: str) -> Iterator[tuple[str, str]]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Front:
+    """What a page about several models shows below its heading.
+
+    Attributes:
+        table: Table of the models.
+        example_title: Title of the single item that shows the finding.
+        links: (address, text) of places that show the finding.
+        anchors: Id of an item -> address of its row on the page.
+    """
+
+    table: Table
+    example_title: str
+    links: Sequence[tuple[str, str]]
+    anchors: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Page:
     """What a page shows.
 
@@ -120,6 +147,7 @@ class Page:
             models.
         rows: Findings of the checks of the rows; None if they were not checked.
         is_correction: Whether the page is about a correction of a model.
+        front: What a page about several models shows below its heading; None for other pages.
     """
 
     title: str
@@ -136,6 +164,7 @@ class Page:
     prompt: Mapping[str, Any] | None = None
     rows: AuditedRows | None = None
     is_correction: bool = False
+    front: Front | None = None
 
 
 def render_page(page: Page) -> str:
@@ -214,6 +243,7 @@ def _load_template() -> Any:
     )
     environment.filters.update(
         amount=number,
+        answered=_write_answer,
         bar=place_bar,
         cell=cell,
         coded=mark_code,
@@ -234,7 +264,9 @@ def _load_template() -> Any:
         written=_write_headline,
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
+    environment.tests["link"] = lambda value: isinstance(value, Link)
     environment.tests["with_unit"] = lambda value: isinstance(value, Amount)
+    environment.tests["missing"] = _is_missing
     # The policy of the page allows this one script, by its digest.
     css = (_TEMPLATES / "report.css").read_text("utf-8")
     script = (_TEMPLATES / "report.js").read_text("utf-8")
@@ -258,9 +290,32 @@ def _draw(plot: Plot) -> Markup:
     return Markup(Drawing(plot.key, plot.spec).svg)  # noqa: S704 - Vega escapes its texts
 
 
+def _is_missing(value: Cell) -> bool:
+    """Return whether a table shows a dash for a cell, because it has no value."""
+    if isinstance(value, Amount):
+        value = value.estimate
+    if isinstance(value, Estimate):
+        value = value.value
+    return value is None
+
+
 def _write_headline(headline: Headline) -> str:
     """Write a figure with its interval."""
     return format_estimate(headline.estimate, headline.unit)
+
+
+def _write_answer(answer: ChoiceAnswer) -> str:
+    """Write the position of a choice and the confidence in it, such as "B 61.0%".
+
+    Generated answers have no confidence, and only the picked choice has a mark.
+    """
+    parts = [answer.letter]
+    if answer.confidence is not None:
+        parts.append(number(answer.confidence))
+    text = " ".join(filter(None, parts))
+    if not text and not answer.is_picked:
+        return NONE
+    return text
 
 
 def _split_paragraphs(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, check_options, format_names
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.row_sources import add_settled_checks
@@ -259,7 +259,8 @@ def join_answers(predictions: Any, stored: StoredOptions) -> Any:
         inputs.append("predictions")
     if inputs != ["items", "answers"]:
         raise OptionError(
-            f"Expected `items` and `answers` without `predictions`, but got {' and '.join(inputs)}.",
+            "Expected a file of `items` together with a file of `answers`, and no `predictions`, but "
+            f"got {format_list(inputs)}. To limit the number of items, use `limit`.",
             option=tuple(given_names),
         )
     return JoinedFiles(stored.items, stored.answers, stored.join)

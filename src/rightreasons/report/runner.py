@@ -193,6 +193,7 @@ def audit(
     progress: bool = True,
     raise_errors: bool = False,
     command: str | None = None,
+    repair_command: str = "",
     tell: Say | None = None,
     **settings: Any,
 ) -> AuditResult:
@@ -218,6 +219,8 @@ def audit(
         raise_errors: Whether to raise an error inside a question. By default, the report states it
             in one sentence, and the other questions are still answered.
         command: Command that repeats the audit, for the report. If None, it is composed.
+        repair_command: Command that repairs the model, for the advice of the report. If "", it is
+            composed.
         tell: Called with messages before the model reads anything, such as the mapping of labels to
             classes. If None, only the report has them.
         **settings: Fields of `AuditOptions`; `after`, the folder of an earlier report, whose words
@@ -262,6 +265,7 @@ def audit(
             progress=progress,
             raise_errors=raise_errors,
             command=command or shlex.join(["rightreasons", "audit", log.path]),
+            repair_command=repair_command,
             tell=tell,
             **settings,
         )
@@ -273,7 +277,13 @@ def audit(
     if tell is not None and is_main:
         say = tell
 
-    context = open_context(request, folder, name or request.data_name, progress=progress)
+    context = open_context(
+        request,
+        folder,
+        name or request.data_name,
+        progress=progress,
+        repair_command=repair_command,
+    )
     _say_all(describe_labels(context), say)
     subject = digest_subject(context, request.to_dict())
     selected = select_questions(request, context, subject)
@@ -379,7 +389,7 @@ def _score(
         mapping = f"{scored.primary.label_mapping}. {mapping_doubt}"
         primary = dataclasses.replace(scored.primary, label_mapping=mapping)
         scored = dataclasses.replace(scored, primary=primary)
-    applicable = [question.section for question in questions if not question.skip_reason]
+    applicable = [question for question in questions if not question.skip_reason]
     _say_all(describe_run(scored, applicable), say)
     _say_all(rows.lines, say)
     return scored, rows

@@ -34,6 +34,8 @@ SCHEMA_VERSION = "1.0"
 
 AUDIT_FILE = "audit.json"
 
+COMPARISON_FILE = "comparison.json"
+
 MAX_CHARACTERS = 300
 """Longest value in an error about a field."""
 
@@ -50,7 +52,9 @@ Count = Annotated[int, Field(ge=0)]
 ADDED_FIELDS: dict[type, tuple[str, ...]] = {
     AnswerFigures: ("unread_p", "positions", "epochs", "unserved"),
     AnswerGroup: ("p_value",),
-    parts.Finding: ("contrast",),
+    parts.Example: ("conditions", "choices"),
+    parts.ExampleList: ("item_figure",),
+    parts.Finding: ("contrast", "item_figure"),
     parts.ItemFigure: ("is_finding",),
 }
 """Class -> fields that reports of earlier versions lack."""
@@ -351,7 +355,7 @@ def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
     """Return the names of the model and of the data for the title of a report.
 
     Predictions from the log of an evaluation have the names of the model and the task in the log.
-    Otherwise, a path is shortened to the name of its file or folder, and a hub id is not shortened.
+    A path is shortened to the name of its file or folder, and a hub id is not shortened.
 
     Args:
         audit: Content of audit.json.
@@ -363,6 +367,9 @@ def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
         >>> model = {"name": "logs/samples.jsonl", "logged": ["org/model", "piqa"]}
         >>> get_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
         ('org/model', 'piqa')
+        >>> model["logged"] = ["/models/tone", "piqa"]
+        >>> get_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
+        ('tone', 'piqa')
     """
     model_path = audit["model"]["name"]
     data_path = audit["dataset"]["name"]
@@ -379,22 +386,28 @@ def get_names(audit: Mapping[str, Any]) -> tuple[str, str]:
         model_name = Path(data_path).stem
         data_name = model_name
     if logged_model:
-        model_name = logged_model
+        # A harness logs the folder of a local model.
+        model_name = short_name(logged_model)
     if logged_task:
         data_name = logged_task
     return model_name, data_name
 
 
-def get_short_names(audit: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the model and of the data, without the folders of a logged path.
+def describe_subject(audit: Mapping[str, Any]) -> str:
+    """Return the model as the subject of a sentence: its name or, without one, "The model of FILE".
 
     Example:
-        >>> model = {"name": "logs/samples.jsonl", "logged": ["/models/tone", "piqa"]}
-        >>> get_short_names({"model": model, "dataset": {"name": "logs/samples.jsonl"}})
-        ('tone', 'piqa')
+        >>> model = {"name": "answers.csv", "logged": ["", ""]}
+        >>> describe_subject({"model": model, "dataset": {"name": "answers.csv"}})
+        'The model of answers.csv'
     """
-    model, data = get_names(audit)
-    return short_name(model), data
+    logged = audit["model"].get("logged")
+    # Stored predictions are named after their file unless a log names the model. A file is neither
+    # correct nor confident.
+    if logged is not None and not logged[0]:
+        return f"The model of {short_name(audit['model']['name'])}"
+    name, _ = get_names(audit)
+    return name
 
 
 def prepare_page_folder(out: str | os.PathLike[str], *own_files: str) -> Path:

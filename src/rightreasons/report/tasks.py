@@ -1,31 +1,55 @@
-"""One table of the accuracies of several models on several tasks.
+"""Compare the models of several reports, on one task or on several.
 
-`find_reports` audits logs of harnesses that have no report yet, and `models_by_tasks` makes the table.
+`find_reports` audits logs of harnesses that have no report yet, and `models_by_tasks` compares the
+models of each task.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import functools
+import itertools
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import rightreasons
 from rightreasons.audited.splits import safe_name
 from rightreasons.core.errors import SeveralSourcesError, get_first_line
 from rightreasons.core.estimates import Estimate
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import pluralize
 from rightreasons.io.files.compressed import get_data_type
 from rightreasons.io.log_forms import LOG_TYPES, list_logs
 from rightreasons.page import parts as p
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.comparison import COMPARISON_FILE
 from rightreasons.report.outcomes import Outcome
 from rightreasons.report.pairing import get_report_folder
+from rightreasons.report.ranking.groups import (
+    ReportGroup,
+    group_reports,
+    make_unique,
+    make_unlabeled_error,
+    name_by_folder,
+    open_report,
+)
+from rightreasons.report.ranking.models import compare_models, rank_models
+from rightreasons.report.ranking.page import (
+    HEADINGS,
+    ComparisonView,
+    TaskComparison,
+    answer_ranking,
+    conclude,
+    make_front,
+    make_model_table,
+    render_views,
+)
+from rightreasons.report.ranking.winners import correct_tests
 from rightreasons.report.render import PAGE, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, get_names, prepare_page_folder, read_audit
+from rightreasons.report.schema import AUDIT_FILE, COMPARISON_FILE, prepare_page_folder, read_audit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,32 +75,166 @@ class ModelOnTask(Result):
 
 @dataclasses.dataclass(frozen=True)
 class ModelsByTasks(Result):
-    """A table of models and tasks.
+    """A table of models and tasks, with the comparison of the models of each task.
 
     Attributes:
         cells: The pairs of a model and a task that there are, in the order of the reports.
+        comparisons: What the comparison of the models of each task found.
+        n_resamples: Number of resamples of every test that resamples.
+        seed: Their seed.
+        rightreasons: The version.
     """
 
     cells: tuple[ModelOnTask, ...]
+    comparisons: tuple[TaskComparison, ...] = ()
+    n_resamples: int = 1000
+    seed: int = 0
+    rightreasons: str = rightreasons.__version__
 
-    @property
-    def models(self) -> list[str]:
-        """The models, in the order of the reports."""
-        return list(dict.fromkeys(cell.model for cell in self.cells))
+    @functools.cached_property
+    def accuracies(self) -> dict[tuple[str, str], Estimate]:
+        """(model, task) -> accuracy."""
+        return {(cell.model, cell.task): cell.accuracy for cell in self.cells}
 
     @property
     def tasks(self) -> list[str]:
         """The tasks, in the order of the reports."""
         return list(dict.fromkeys(cell.task for cell in self.cells))
 
+    @property
+    def common_tasks(self) -> list[str]:
+        """The tasks of which every model has a report."""
+        n_models = len({cell.model for cell in self.cells})
+        n_reports = collections.Counter(cell.task for cell in self.cells)
+        # The models of a task have distinct names.
+        tasks = []
+        for task in self.tasks:
+            if n_reports[task] == n_models:
+                tasks.append(task)
+        return tasks
+
+    @functools.cached_property
+    def models(self) -> list[str]:
+        """The models, those with the highest accuracies on the common tasks first.
+
+        Without a common task, models are sorted by how much their accuracies exceed the means of
+        the tasks. Models that are compared with no other one come last.
+        """
+        # The models of a single task are sorted by their common items, too.
+        if len(self.comparisons) == 1:
+            return [model.name for model in self.comparisons[0].ranking.all_models]
+        advantages = {cell.model: 0.0 for cell in self.cells}
+        for task in self.common_tasks or self.tasks:
+            values = {}
+            for cell in self.cells:
+                if cell.task == task:
+                    values[cell.model] = cell.accuracy.value or 0.0
+            mean = sum(values.values()) / len(values)
+            for name, value in values.items():
+                advantages[name] += value - mean
+        separate_models = self.separate_models
+
+        def rank(name: str) -> tuple[bool, float]:
+            # Sums that differ by rounding are equal, and sorting keeps the order of equal models.
+            return name in separate_models, -round(advantages[name], 12)
+
+        return sorted(advantages, key=rank)
+
+    @property
+    def compared(self) -> list[TaskComparison]:
+        """The comparisons of the tasks with at least two models on the same items."""
+        compared = []
+        for comparison in self.comparisons:
+            if not comparison.is_single:
+                compared.append(comparison)
+        return compared
+
+    @property
+    def separate_models(self) -> list[str]:
+        """Models that share their items with no other model."""
+        compared_names: set[str] = set()
+        for comparison in self.compared:
+            compared_names.update(model.name for model in comparison.ranking.models)
+        separate_models: list[str] = []
+        for cell in self.cells:
+            if cell.model not in {*compared_names, *separate_models}:
+                separate_models.append(cell.model)
+        return separate_models
+
+    @property
+    def n_tests(self) -> int:
+        """Number of all paired tests, for which the p-values are corrected."""
+        n_tests = 0
+        for comparison in self.comparisons:
+            n_tests += len(comparison.ranking.tests)
+        return n_tests
+
+    @property
+    def heading(self) -> str:
+        """The finding in a few sentences."""
+        if len(self.comparisons) == 1:
+            return self.comparisons[0].heading
+        return HEADINGS.of(m=self)("heading.tasks")
+
+    def count_best(self) -> list[tuple[str, int]]:
+        """Return the models that are the most accurate on a task, with their numbers of tasks."""
+        counts: collections.Counter[str] = collections.Counter()
+        for comparison in self.compared:
+            if comparison.accuracy.kind == "best":
+                counts[comparison.accuracy.models[0].name] += 1
+        return counts.most_common()
+
+    def count_worse(self) -> list[tuple[str, int]]:
+        """Return the models that are less accurate than another, with their numbers of tasks."""
+        counts: collections.Counter[str] = collections.Counter()
+        for comparison in self.compared:
+            tests = comparison.ranking.list_accuracy_tests()
+            # A model counts once per task, however many others are better.
+            counts.update(sorted({test.worse for test in tests} - {""}))
+        return counts.most_common()
+
+    def find_problem(self) -> TaskComparison | None:
+        """Return the first comparison with a problem of the reasons, or with a doubt; None for none."""
+        for kind in ("problem", "doubt"):
+            for comparison in self.comparisons:
+                if comparison.reasons.kind == kind:
+                    return comparison
+        return None
+
     def list_rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield a row per model: its name, and its accuracy on each task, None if it has no report."""
-        accuracies = {}
-        for cell in self.cells:
-            accuracies[cell.model, cell.task] = p.Amount(cell.accuracy, "fraction")
-        # A model need not have a report on every task.
         for model in self.models:
-            yield model, *[accuracies.get((model, task)) for task in self.tasks]
+            cells: list[p.Cell] = [model]
+            for task in self.tasks:
+                # A model need not have a report on every task.
+                accuracy = self.accuracies.get((model, task))
+                cells.append(None if accuracy is None else p.Amount(accuracy, "fraction"))
+            yield tuple(cells)
+
+    def make_views(self, out: Path | None = None) -> list[ComparisonView]:
+        """Return the comparison of each task as a page shows it, that of the finding first.
+
+        Args:
+            out: Folder of the page. None for no links to the reports.
+        """
+        views = []
+        for number, comparison in enumerate(self.comparisons, start=1):
+            # Links of one task must not lead to the items of another one.
+            key = str(number) if len(self.comparisons) > 1 else ""
+            views.append(ComparisonView(comparison, self.n_tests, out, key))
+        problem = self.find_problem()
+
+        def rank(view: ComparisonView) -> tuple[bool, bool]:
+            # Sorting keeps the order of the other tasks.
+            return view.comparison is not problem, view.comparison.is_single
+
+        return sorted(views, key=rank)
+
+    def __str__(self) -> str:
+        return self.heading
+
+    def _repr_html_(self) -> str:
+        return render_views(self.heading, self.make_views())
 
 
 TASKS = Question(
@@ -85,6 +243,32 @@ TASKS = Question(
     verdict=(Rule("neutral", "told"),),
     parts=(Part("tasks", (Table("tasks", lambda m: m.list_rows(), "Wilson 1927"),)),),
 )
+
+TITLE = "Which model is better?"
+
+
+def make_task_table(table: ModelsByTasks) -> p.Table:
+    """Return the table of the accuracy of each model on each task."""
+    (task_table,) = TASKS.answer(table).parts[0].tables
+    return task_table
+
+
+def answer_tasks(views: Sequence[ComparisonView]) -> list[Outcome]:
+    """Return the section of each task.
+
+    Args:
+        views: The comparison of each task, as the page shows it.
+    """
+    if len(views) == 1:
+        # The page shows the table of the models above.
+        answer = answer_ranking(views[0], omitted=("models",))
+        return [Outcome("ranking", TITLE, "answered", "", answer)]
+    outcomes = []
+    for view in views:
+        title = f"Which model is better on {view.ranking.task}?"
+        outcome = Outcome(f"ranking-{view.key}", title, "answered", "", answer_ranking(view))
+        outcomes.append(outcome)
+    return outcomes
 
 
 def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
@@ -98,82 +282,116 @@ def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
         The page.
     """
     folder = prepare_page_folder(out, COMPARISON_FILE)
-    n_models = len(table.models)
-    n_tasks = len(table.tasks)
+    facts = TASKS.prose.of(m=table).pairs("facts")
+    views = table.make_views(folder)
+    model_table = make_task_table(table)
+    if len(views) == 1:
+        model_table = make_model_table(views[0])
+    made = []
+    for cell in table.cells:
+        made.append((f"{cell.model} on {cell.task}", f"report {cell.report}"))
     page = Page(
-        title=f"{pluralize(n_models, 'model')}, {pluralize(n_tasks, 'task')}",
-        heading="How many answers are correct?",
-        facts=[("models", str(n_models)), ("tasks", str(n_tasks))],
-        outcomes=[Outcome("tasks", "Models by tasks", "answered", "", TASKS.answer(table))],
-        made=[(f"{cell.model} on {cell.task}", f"report {cell.report}") for cell in table.cells],
+        title=HEADINGS.of(m=table).title("heading.tasks"),
+        heading=table.heading,
+        facts=facts,
+        outcomes=answer_tasks(views),
+        made=made,
+        # The first section is about the finding.
+        front=make_front(views[0], model_table),
     )
     write_page(folder, page, {COMPARISON_FILE: table.to_dict()})
     return folder / PAGE
 
 
-def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
-    """Make a table of the accuracies of several models on several tasks.
+def models_by_tasks(
+    reports: Sequence[str | os.PathLike[str]],
+    *,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> ModelsByTasks:
+    """Compare the models of several reports, on each task on the items that all its reports share.
 
     If a model has two reports on a task, such as with different prompts, the second one is listed
     under its name with " (2)" after it.
 
     Args:
         reports: Folders of reports.
+        confidence_level: The level of every interval and test.
+        n_resamples: Number of resamples of every test that resamples.
+        seed: Their seed.
 
     Raises:
         ValueError: If a report has no labeled item.
     """
-    cells: list[ModelOnTask] = []
-    for report in map(get_report_folder, reports):
-        audit = read_audit(report)
-        answers = audit.get("answers")
-        if answers is None:
-            raise ValueError(f"Expected labeled items in {report}, but it has none.")
-        model, task = get_names(audit)
-        models_on_task = {cell.model for cell in cells if cell.task == task}
-        cell = ModelOnTask(
-            model=_make_unique(model, models_on_task),
-            task=task,
-            report=os.fspath(report),
-            n_items=answers["n_items"],
-            n_unread=sum(answers["lacks"].values()),
-            accuracy=Estimate(**answers["accuracy"]),
-        )
-        cells.append(cell)
-    return ModelsByTasks(_drop_suites(cells))
+    resampling = Resampling(confidence_level, n_resamples, seed)
+    opened_reports = []
+    for position, report in enumerate(reports):
+        opened_reports.append(open_report(report, position))
+    groups = _name_tasks(group_reports(name_by_folder(opened_reports)))
+    tests_by_group = [compare_models(group, resampling) for group in groups]
+    # The p-values are corrected for the tests of all tasks.
+    tests = itertools.chain(*tests_by_group)
+    figures = iter(correct_tests([test.figure for test in tests], resampling.level))
+    comparisons = []
+    for group, group_tests in zip(groups, tests_by_group, strict=True):
+        corrected_tests = []
+        for test in group_tests:
+            # The corrected figures are in the order of the tests.
+            corrected_tests.append(dataclasses.replace(test, figure=next(figures)))
+        comparisons.append(conclude(rank_models(group, corrected_tests, resampling)))
+    return ModelsByTasks(
+        cells=_make_cells(groups),
+        comparisons=tuple(comparisons),
+        n_resamples=resampling.resamples,
+        seed=resampling.seed,
+    )
 
 
-def _drop_suites(cells: Sequence[ModelOnTask]) -> tuple[ModelOnTask, ...]:
-    """Return cells of the table in which tasks have short names: "piqa" for "leaderboard|piqa".
+def _make_cells(groups: Sequence[ReportGroup]) -> tuple[ModelOnTask, ...]:
+    """Return the cells of the table, in the order of the reports.
+
+    Args:
+        groups: The reports of each task.
+    """
+    cells = {}
+    for group in groups:
+        for report in group.reports:
+            answers = report.audit["answers"]
+            cells[report.position] = ModelOnTask(
+                model=report.name,
+                task=group.task,
+                report=os.fspath(report.folder),
+                n_items=answers["n_items"],
+                n_unread=sum(answers["lacks"].values()),
+                accuracy=report.accuracy,
+            )
+    return tuple(cells[position] for position in sorted(cells))
+
+
+def _name_tasks(groups: Sequence[ReportGroup]) -> list[ReportGroup]:
+    """Give tasks distinct names, which are short ones if possible: "piqa" for "leaderboard|piqa".
 
     If tasks of two suites have the same short name, they keep their full names: another suite may
     ask about the same items in another format.
 
     Args:
-        cells: Cells of a table, each with the name of its task.
+        groups: The reports of each task.
     """
     full_names_by_short_name: dict[str, set[str]] = {}
-    for cell in cells:
-        _, _, short_name = cell.task.rpartition("|")
-        full_names_by_short_name.setdefault(short_name, set()).add(cell.task)
-    renamed_cells = []
-    for cell in cells:
-        _, _, short_name = cell.task.rpartition("|")
-        is_unique = len(full_names_by_short_name[short_name]) == 1
-        if is_unique:
-            cell = dataclasses.replace(cell, task=short_name)
-        renamed_cells.append(cell)
-    return tuple(renamed_cells)
-
-
-def _make_unique(name: str, names: Collection[str]) -> str:
-    """Return a name that differs from others, with a number after it if necessary: "gpt2 (2)"."""
-    unique_name = name
-    number = 2
-    while unique_name in names:
-        unique_name = f"{name} ({number})"
-        number += 1
-    return unique_name
+    for group in groups:
+        _, _, short_name = group.task.rpartition("|")
+        full_names_by_short_name.setdefault(short_name, set()).add(group.task)
+    named_groups: list[ReportGroup] = []
+    for group in groups:
+        _, _, short_name = group.task.rpartition("|")
+        name = group.describe_task()
+        if name == group.task and len(full_names_by_short_name[short_name]) == 1:
+            name = short_name
+        # Two samples of a benchmark have the same name.
+        name = make_unique(name, [named_group.task for named_group in named_groups])
+        named_groups.append(dataclasses.replace(group, task=name))
+    return named_groups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,10 +414,11 @@ def find_reports(
 ) -> list[Path]:
     """Return the folders of reports for some paths; logs are audited to make their reports.
 
-    A file in a folder that is no log with labeled answers is omitted with a warning.
+    A file in a folder that is no log with labeled answers, and a report without such, is omitted
+    with a warning.
 
     Args:
-        paths: Reports, logs, and folders of logs.
+        paths: Reports, logs, and folders of them.
         out: A folder for the reports of logs.
         **settings: Options of these audits.
 
@@ -216,7 +435,11 @@ def find_reports(
     errors: dict[Path, ValueError] = {}
     for number, source in enumerate(sources, start=1):
         if not source.is_log:
-            reports.append(source.path)
+            # A folder may contain reports of data without labels, which have no accuracy.
+            if not source.is_named and read_audit(source.path).get("answers") is None:
+                errors[source.path] = make_unlabeled_error(source.path)
+            else:
+                reports.append(source.path)
             continue
         folder_name = f"{number:02d}-{safe_name(source.path.stem)}"
         # File names may have 255 characters, so that a long one cannot be extended.
@@ -241,10 +464,10 @@ def _warn_of_unread_logs(errors: Mapping[Path, ValueError], *, has_reports: bool
 
 
 def _list_sources(path: Path) -> list[_Source]:
-    """Return the report, the log, or the logs of a folder that a path names.
+    """Return the report, the log, or the reports and logs of a folder that a path names.
 
     Args:
-        path: A report, its audit.json, a log, or a folder of logs.
+        path: A report, its audit.json, a log, or a folder of reports and logs.
 
     Raises:
         ValueError: If it is a folder without a report and without logs.
@@ -257,14 +480,23 @@ def _list_sources(path: Path) -> list[_Source]:
     if not path.is_dir():
         is_log = get_data_type(path) in LOG_TYPES or path.suffix in (*LOG_TYPES, ".csv")
         return [_Source(path, is_log=is_log)]
-    logs = []
+    sources = []
+    report_folders = set()
+    for file in path.rglob(AUDIT_FILE):
+        # Earlier reports are set aside in hidden folders.
+        if not any(name.startswith(".") for name in file.relative_to(path).parts):
+            report_folders.add(file.parent)
+    for folder in sorted(report_folders):
+        sources.append(_Source(folder, is_named=False))
     for log in list_logs(path):
-        logs.append(_Source(log, is_log=True, is_named=False))
-    if not logs:
+        # The files of a report are no logs.
+        if report_folders.isdisjoint(log.parents):
+            sources.append(_Source(log, is_log=True, is_named=False))
+    if not sources:
         raise ValueError(
             f"Expected a report or logs in {path}, but found no {AUDIT_FILE} and no log."
         )
-    return logs
+    return sources
 
 
 def _audit_sources(log: Path, out: Path, settings: Mapping[str, Any]) -> list[Path]:
@@ -319,4 +551,4 @@ def _audit_log(log: Path, out: Path, settings: Mapping[str, Any]) -> None:
         **settings,
     )
     if read_audit(out).get("answers") is None:
-        raise ValueError(f"Expected labeled items in {log}, but it has none.")
+        raise make_unlabeled_error(log)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rightreasons.audited.given_answers import shorten_reason
 from rightreasons.audited.scoring import score_audit
+from rightreasons.io.logs import NO_READABLE_ANSWER
 from rightreasons.models.replies.gates import MAX_UNREAD_FOR_VERDICT
 from rightreasons.page.formats import percent
 from rightreasons.page.parts import SectionResult, Verdict
@@ -145,8 +145,12 @@ def list_failed_requests(context: AuditContext) -> list[tuple[str, int, str]]:
             excluded_ids.add(item_id)
     requests_by_reason: dict[str, list[str]] = {}
     for request, reason in context.prompted.failures.items():
-        if request not in excluded_ids:
-            requests_by_reason.setdefault(shorten_reason(reason), []).append(request)
+        if request in excluded_ids:
+            continue
+        # The reason of an unread reply quotes the reply, which differs from request to request.
+        if request in context.prompted.unread:
+            reason = NO_READABLE_ANSWER
+        requests_by_reason.setdefault(reason, []).append(request)
     failures = []
     for reason, requests in requests_by_reason.items():
         failures.append((reason, len(requests), requests[0]))

@@ -1,19 +1,20 @@
-"""An audit in a terminal and in a notebook, as audit.json has it."""
+"""An audit in a terminal and in a notebook, as audit.json has it, and a comparison in a notebook."""
 
 from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.page.formats import format_estimate
+from rightreasons.page.formats import cell, format_estimate
+from rightreasons.page.parts import Example, Table
 from rightreasons.report.figures import audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
 from rightreasons.report.render import PAGE, mark_code
-from rightreasons.report.schema import get_short_names
+from rightreasons.report.schema import describe_subject
 
 
 def describe_verdicts(audit: Mapping[str, Any], folder: Path) -> str:
@@ -50,7 +51,7 @@ def render_summary(audit: Mapping[str, Any], folder: Path) -> str:
         "page": folder / PAGE,
         **_describe_worst_finding(audit, folder),
     }
-    html: str = _load_template().render(**variables)
+    html: str = _load_template("notebook.html.j2").render(**variables)
     return html
 
 
@@ -83,8 +84,7 @@ def _describe_worst_finding(audit: Mapping[str, Any], folder: Path) -> dict[str,
         variables["claim"] = worst_result["verdict"]["label"]
         return variables
     # A finding is a clause that continues the name of the model.
-    subject, _ = get_short_names(audit)
-    sentence = f"{subject} {finding['claim']}"
+    sentence = f"{describe_subject(audit)} {finding['claim']}"
     variables["claim"] = f"{sentence.rstrip('.')}."
     variables["evidence"] = finding["evidence"]
     if finding["contrast"] is not None:
@@ -95,9 +95,25 @@ def _describe_worst_finding(audit: Mapping[str, Any], folder: Path) -> dict[str,
     return variables
 
 
+def render_comparison(
+    heading: str, tables: Sequence[Table], examples: Sequence[tuple[str, Example]] = ()
+) -> str:
+    """Render the finding of a comparison as HTML for a notebook, without scripts or links.
+
+    Args:
+        heading: The finding.
+        tables: Tables of the models.
+        examples: (title, item) of items that show the finding.
+    """
+    # A notebook shows no links, because it may be opened elsewhere.
+    template = _load_template("notebook_comparison.html.j2")
+    html: str = template.render(heading=heading, tables=tables, examples=examples)
+    return html
+
+
 @functools.cache
-def _load_template() -> Any:
-    """Return the template of a report in a notebook."""
+def _load_template(name: str) -> Any:
+    """Return a template of a page in a notebook."""
     import jinja2
 
     # Names of models and labels come from users, and are escaped.
@@ -106,8 +122,9 @@ def _load_template() -> Any:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["cell"] = cell
     environment.filters["coded"] = mark_code
-    return environment.get_template("notebook.html.j2")
+    return environment.get_template(name)
 
 
 def _make_summary_row(audit: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, str]:

@@ -154,7 +154,7 @@ def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) 
             if not figure.is_finding:
                 continue
             # An item may have several cases, such as the orders of its choices.
-            value_by_id = _average_by_id(figure.ids, figure.values)
+            value_by_id = average_by_id(figure.ids, figure.values)
             column = ids.map(value_by_id).to_numpy(dtype=np.float64)
             # The cases of a behavioral suite are no items of the data.
             if np.isnan(column).all():
@@ -166,11 +166,11 @@ def _join_findings(frame: pd.DataFrame, audit: Mapping[str, Any], folder: Path) 
     return frame
 
 
-def _average_by_id(ids: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
+def average_by_id(ids: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
     """Return the mean of the values of each id.
 
     Example:
-        >>> _average_by_id(("a", "b", "a"), (1.0, 0.0, 0.0))
+        >>> average_by_id(("a", "b", "a"), (1.0, 0.0, 0.0))
         {'a': 0.5, 'b': 0.0}
     """
     values_by_id: dict[str, list[float]] = {}

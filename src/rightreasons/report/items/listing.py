@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rightreasons.core.ordering import to_sortable
 from rightreasons.core.sentences import pluralize
-from rightreasons.page.parts import ItemFigure
 from rightreasons.report.items.changes import list_edits
+from rightreasons.report.items.columns import ItemColumn
 
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
@@ -34,6 +34,9 @@ MAX_CHARACTERS = 500
 
 ITEM_OVERHEAD = 40
 """Approximate number of bytes of an item in addition to its id and its text."""
+
+VALUE_BYTES = 5
+"""Approximate number of bytes of a value of a figure, such as "0.25,"."""
 
 MAX_TEXTLESS_ITEMS = 300
 """Number of items of a file without texts, which offers nothing to read."""
@@ -54,9 +57,9 @@ class PageItem:
         confidence: Confidence in the prediction; None if the model gives none.
         is_correct: Whether the prediction is the label.
         contradicts: Whether the data says that the label contradicts the text.
-        is_affected: Whether the item shows what `PageItems.figure` counts; None if it was not
-            tested.
-        text_pair: Second text of a pair, cut as well; "" for a single text.
+        value: Value of the first of `PageItems.columns`; None if the item was not tested, or
+            without columns.
+        text_pair: Second text of a pair, or the choices, cut as well; "" for a single text.
     """
 
     id: str
@@ -66,7 +69,7 @@ class PageItem:
     confidence: float | None
     is_correct: bool
     contradicts: bool
-    is_affected: bool | None = None
+    value: float | None = None
     text_pair: str = ""
 
 
@@ -88,11 +91,11 @@ class SplitItems:
         predictions: (M,) predicted labels.
         confidences: (M,) confidences in the predictions; None if the model gives none.
         contradicts: (M,) whether the data says that the label contradicts the text.
-        affected: M values, whether the item shows what `PageItems.figure` counts; None for an item
-            that was not tested.
+        values: M tuples with a value for each of `PageItems.columns`; None for an item that was not
+            tested.
         label_names: Names of the labels that occur, by their numbers.
         description: How the split differs from the first one; "" if it is not paired with it.
-        text_pairs: M second texts, cut as well; None for single texts.
+        text_pairs: M second texts, or lists of choices, cut as well; None for single texts.
     """
 
     name: str
@@ -104,7 +107,7 @@ class SplitItems:
     predictions: NDArray[np.int64]
     confidences: NDArray[np.float64] | None
     contradicts: NDArray[np.bool_]
-    affected: list[bool | None]
+    values: list[tuple[float | None, ...]]
     label_names: Mapping[int, str]
     description: str = ""
     text_pairs: list[str] | None = None
@@ -123,9 +126,9 @@ class SplitItems:
         return np.asarray(self.predictions == self.labels)
 
     @functools.cached_property
-    def has_affected(self) -> bool:
+    def is_tested(self) -> bool:
         """Whether any item was tested for what the worst finding is about."""
-        return self.affected.count(None) < len(self)
+        return any(values and values[0] is not None for values in self.values)
 
     @property
     def is_complete(self) -> bool:
@@ -159,6 +162,9 @@ class SplitItems:
             text_pair = ""
             if self.text_pairs is not None:
                 text_pair = self.text_pairs[row]
+            value = None
+            if self.values[row]:
+                value = self.values[row][0]
             item = PageItem(
                 id=self.ids[row],
                 text=self.texts[row],
@@ -167,7 +173,7 @@ class SplitItems:
                 confidence=confidence,
                 is_correct=bool(self.is_correct[row]),
                 contradicts=bool(self.contradicts[row]),
-                is_affected=self.affected[row],
+                value=value,
                 text_pair=text_pair,
             )
             items.append(item)
@@ -180,12 +186,12 @@ class PageItems:
 
     Attributes:
         splits: The splits with labeled items, in the order of the audit.
-        figure: Name of what `PageItem.is_affected` says, such as "Flips with the swap of “copper” and
-            “marble”"; "" if no finding is about single items.
+        columns: Figures of the findings, by which a reader filters the items, that of the worst
+            finding first; () if no finding is about single items.
     """
 
     splits: tuple[SplitItems, ...]
-    figure: str = ""
+    columns: tuple[ItemColumn, ...] = ()
 
     @property
     def worst(self) -> SplitItems:
@@ -207,15 +213,30 @@ class PageItems:
         """Ids of all items on the page."""
         return frozenset().union(*[split.ids for split in self.splits])
 
+    def find_column(self, key: str) -> int | None:
+        """Return the number of the column of a figure; None if there is none."""
+        for index, column in enumerate(self.columns):
+            if column.key == key:
+                return index
+        return None
+
+    def count_affected(self, index: int) -> int:
+        """Return how many items of the page show the fault that a column is about."""
+        column = self.columns[index]
+        n_affected = 0
+        for split in self.splits:
+            n_affected += sum(column.is_affected(values[index]) for values in split.values)
+        return n_affected
+
 
 def collect_items(
-    context: AuditContext, figures: Sequence[ItemFigure] = (), *, max_bytes: int = MAX_BYTES
+    context: AuditContext, columns: Sequence[ItemColumn] = (), *, max_bytes: int = MAX_BYTES
 ) -> PageItems | None:
     """Collect the labeled items of an audit for its page, all of them if they fit on it.
 
     Args:
         context: The audit, scored.
-        figures: Figures with values by item, those of the worst finding first.
+        columns: Figures with values by item, that of the worst finding first.
         max_bytes: Approximate size of all items, of which each split may use an equal part. If the
             items of a split do not fit, two thirds of the selected ones are errors.
 
@@ -232,42 +253,21 @@ def collect_items(
     if not splits:
         return None
 
-    figure = find_binary_figure(figures)
-    figure_name = ""
-    is_affected_by_id: dict[str, bool] = {}
-    if figure is not None:
-        figure_name = figure.name
-        # An item with several cases is affected if any of its cases is.
-        for item_id, value in zip(figure.ids, figure.values, strict=True):
-            is_affected = is_affected_by_id.get(item_id, False)
-            is_affected_by_id[item_id] = is_affected or value > 0
     max_split_bytes = max_bytes // len(splits)
     collected = []
     for split in splits:
         description = ""
         if split is not context.primary:
             description = describe_difference(context.primary, split)
-        items = _collect_split(context, split, is_affected_by_id, max_split_bytes)
+        items = _collect_split(context, split, columns, max_split_bytes)
         collected.append(dataclasses.replace(items, description=description))
-    return PageItems(tuple(collected), figure_name)
-
-
-def find_binary_figure(figures: Sequence[ItemFigure]) -> ItemFigure | None:
-    """Return the first figure that a finding is about and that is true or false for each item.
-
-    An example is whether a swap of two words flips the prediction of an item: its value is 1 or 0,
-    or -1 if only the control swap flips the prediction. None if there is no such figure.
-    """
-    for figure in figures:
-        if figure.is_finding and set(figure.values) <= {-1.0, 0.0, 1.0}:
-            return figure
-    return None
+    return PageItems(tuple(collected), tuple(columns))
 
 
 def _collect_split(
     context: AuditContext,
     split: AuditSplit,
-    is_affected_by_id: Mapping[str, bool],
+    columns: Sequence[ItemColumn],
     max_bytes: int,
 ) -> SplitItems:
     """Return the labeled items of a split for the page, as many as fit.
@@ -275,8 +275,7 @@ def _collect_split(
     Args:
         context: The audit, scored.
         split: The split, with at least one label.
-        is_affected_by_id: Id -> whether the item shows the worst finding; an item that was not
-            tested is missing.
+        columns: Figures with values by item.
         max_bytes: Approximate size of the items.
     """
     from rightreasons.io.columns import get_arrow_column
@@ -289,9 +288,12 @@ def _collect_split(
     second_texts = None
     if "text_pair" in split.data.column_names:
         second_texts = get_arrow_column(split.data, "text_pair")
-        # `count_fitting` measures only first texts, and second ones may be as long.
-        max_bytes //= 2
-    n_items = count_fitting(texts, split.ids.arrow, labeled_rows, max_bytes)
+    elif split.choices is not None:
+        second_texts = _list_choices(split.choices)
+    text_columns = [texts] if second_texts is None else [texts, second_texts]
+    n_items = count_fitting(
+        text_columns, split.ids.arrow, labeled_rows, max_bytes, n_values=len(columns)
+    )
     labeled_confidences = scores.confidence[labeled_rows]
     order = _order_items(split, labeled_rows, is_correct, labeled_confidences, n_items)
     rows = labeled_rows[order]
@@ -305,7 +307,9 @@ def _collect_split(
     for label in np.union1d(split.labels[rows], scores.predicted[rows]).tolist():
         label_names[label] = context.label_name(label)
     ids = split.ids.arrow.take(rows).to_pylist()
-    affected = [is_affected_by_id.get(item_id) for item_id in ids]
+    values = []
+    for item_id in ids:
+        values.append(tuple(column.value_by_id.get(item_id) for column in columns))
     text_pairs = None
     if second_texts is not None:
         text_pairs = _shorten_texts(second_texts.take(rows))
@@ -319,34 +323,56 @@ def _collect_split(
         predictions=scores.predicted[rows],
         confidences=confidences,
         contradicts=split.mislabeled[rows],
-        affected=affected,
+        values=values,
         label_names=label_names,
         text_pairs=text_pairs,
     )
 
 
-def count_fitting(texts: Any, ids: Any, rows: NDArray[np.intp], max_bytes: int) -> int:
+def count_fitting(
+    text_columns: Sequence[Any],
+    ids: Any,
+    rows: NDArray[np.intp],
+    max_bytes: int,
+    *,
+    n_values: int = 0,
+) -> int:
     """Estimate from the first thousand items how many of them fit into a number of bytes.
 
     Args:
-        texts: Arrow column with the text of each row of a file.
+        text_columns: Arrow columns with the texts of each row of a file.
         ids: Arrow column with the id of each row.
         rows: Rows of the items.
         max_bytes: The number of bytes.
+        n_values: Number of values of each item in addition to its texts.
     """
     import pyarrow.compute as pc
 
     # Measuring every text would read a large file another time.
     sample = rows[:1000]
-    truncated_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
-    n_text_bytes = pc.sum(pc.binary_length(truncated_texts)).as_py() or 0
+    n_text_bytes = 0
+    for texts in text_columns:
+        truncated_texts = pc.utf8_slice_codeunits(texts.take(sample), 0, MAX_CHARACTERS)
+        n_text_bytes += pc.sum(pc.binary_length(truncated_texts)).as_py() or 0
     n_id_bytes = pc.sum(pc.binary_length(ids.take(sample))).as_py() or 0
     # A file of scores without texts has nothing to read, so that a few items are enough.
     if n_text_bytes == 0:
         return min(len(rows), MAX_TEXTLESS_ITEMS)
-    n_sample_bytes = ITEM_OVERHEAD * len(sample) + n_text_bytes + n_id_bytes
+    n_overhead_bytes = (ITEM_OVERHEAD + n_values * VALUE_BYTES) * len(sample)
+    n_sample_bytes = n_overhead_bytes + n_text_bytes + n_id_bytes
     n_fitting = int(max_bytes * len(sample) / n_sample_bytes)
     return min(len(rows), n_fitting)
+
+
+def _list_choices(choices: Sequence[Sequence[str]]) -> Any:
+    """Return the choices of each item as an Arrow column, such as "1. to eat | 2. to fly"."""
+    import pyarrow as pa
+
+    listings = []
+    for item_choices in choices:
+        numbered = [f"{number}. {text}" for number, text in enumerate(item_choices, start=1)]
+        listings.append(" | ".join(numbered))
+    return pa.array(listings, type=pa.string())
 
 
 def _shorten_texts(texts: Any) -> list[str]:

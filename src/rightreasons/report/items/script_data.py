@@ -27,13 +27,16 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
     Returns:
         The document, safe inside a `<script type="application/json">`. `names` are the names of the
         labels, `splits` the splits with their items, `first_split` the index of the split that the
-        page opens with, and `changes` the changes by text.
+        page opens with, `columns` the figures of the findings, and `changes` the changes by text.
     """
     # Items refer to the name of a label by its number, which all splits share.
     number_by_name: dict[str, int] = {}
     splits = []
     first_split = 0
+    columns = []
     if items is not None:
+        for column in items.columns:
+            columns.append({"name": column.name, "unit": column.unit, "better": column.better})
         for split in items.splits:
             splits.append(_to_split_data(split, number_by_name))
         # The page opens with the split that has the largest share of errors.
@@ -45,6 +48,7 @@ def to_script_data(items: PageItems | None, changes: Mapping[str, Sequence[Chang
         "names": list(number_by_name),
         "splits": splits,
         "first_split": first_split,
+        "columns": columns,
         "changes": change_rows,
     }
     json_text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
@@ -62,8 +66,8 @@ def _to_split_data(split: SplitItems, number_by_name: dict[str, int]) -> dict[st
 
     Returns:
         `{"name": ..., "facts": ..., "rows": [...]}`. A row has the id, the text, the number of the
-        label and of the prediction, the confidence, the flags, whether the item shows the worst
-        finding, and the second text of a pair.
+        label and of the prediction, the confidence, the flags, a list with the value of each
+        column, and the second text of a pair.
     """
     number_by_label = {}
     for label, name in split.label_names.items():
@@ -82,7 +86,7 @@ def _to_split_data(split: SplitItems, number_by_name: dict[str, int]) -> dict[st
         predictions,
         confidences,
         flags.tolist(),
-        split.affected,
+        map(list, split.values),
     ]
     # A row without this value is an item with a single text.
     if split.text_pairs is not None:

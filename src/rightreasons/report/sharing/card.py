@@ -13,7 +13,7 @@ from rightreasons.core.store import check_file, write_bytes
 from rightreasons.core.validation import check_kind
 from rightreasons.report.figures import AuditFigure, audit_figures, sort_answers
 from rightreasons.report.outcomes import LIGHTS
-from rightreasons.report.schema import get_short_names, read_audit
+from rightreasons.report.schema import get_names, read_audit
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCard
@@ -54,7 +54,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     check_kind(to, "to", str | os.PathLike)
     audit = read_audit(report)
     file = check_file(to, "to")
-    name, _ = get_short_names(audit)
+    name, _ = get_names(audit)
     card = _open_card(file, name)
     metadata: Any = card.data
     # Only our own results are replaced, and not those of other tools.
@@ -115,7 +115,7 @@ def _describe_audit(audit: Mapping[str, Any]) -> str:
         audit: Content of audit.json.
     """
     dataset = audit["dataset"]
-    _, data_name = get_short_names(audit)
+    _, data_name = get_names(audit)
     n_items = _count_primary_items(audit)
     date = audit["created"][:10]
     level = 100 * audit["settings"]["confidence_level"]
@@ -165,7 +165,7 @@ def _make_eval_result(figure: AuditFigure, audit: Mapping[str, Any]) -> EvalResu
     from huggingface_hub import EvalResult
 
     task, task_name = _TASKS[audit["model"]["task"]]
-    _, dataset = get_short_names(audit)
+    _, dataset = get_names(audit)
     # The type of a data set is a name on the hub, which has few characters.
     dataset_type = re.sub(r"[^\w./-]+", "-", dataset).strip("-") or "data"
     return EvalResult(

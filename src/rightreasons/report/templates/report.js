@@ -4,6 +4,15 @@
 // shadow root in which another page shows the report.
 
 const asPercent = share => `${(100 * share).toFixed(1)}%`;
+// The value of an item in a column, as `ItemColumn.write_value` writes it.
+const asValue = (value, { unit }) => {
+  if (value === null) return "not tested";
+  if (unit === "flag") return value > 0 ? "yes" : "no";
+  return (unit === "fraction" ? asPercent(value) : value.toFixed(3)).replace("-", "\u2212");
+};
+// Whether an item shows the fault that a column is about, as in `ItemColumn.is_affected`.
+const isAffected = (value, { unit, better }) =>
+  value !== null && (unit === "flag" && better === "higher" ? value <= 0 : value > 0);
 // A prediction with its confidence, as in "98.0% negative"; some models give none.
 const withConfidence = (prediction, confidence) => (confidence === null ? prediction : `${asPercent(confidence)} ${prediction}`);
 const normalized = text => text.split(/\s+/).filter(Boolean).join(" ");
@@ -53,8 +62,10 @@ const offerChanges = (changes, textElement, text, before) => {
 
 const offerExampleChanges = (root, changes) => root.querySelectorAll(".example").forEach(example => {
   const quote = example.querySelector("blockquote");
-  if (!quote) return;
-  const prediction = example.querySelector(".predicted").textContent;
+  const predicted = example.querySelector(".predicted");
+  // An item with choices has its answers in a table.
+  if (!quote || !predicted) return;
+  const prediction = predicted.textContent;
   const confidence = example.querySelector(".confidence");
   const before = [confidence ? confidence.textContent : "", prediction].filter(Boolean).join(" ");
   const text = quote.textContent;
@@ -171,8 +182,8 @@ const startTrying = (root, live, firstItem) => {
 const PAGE_SIZE = 50;
 const HIGH_CONFIDENCE = 0.9;
 
-const asItem = (names, [id, text, label, prediction, confidence, flags, affected, pair = ""]) => ({
-  id, text, confidence, affected, pair,
+const asItem = (names, [id, text, label, prediction, confidence, flags, values, pair = ""]) => ({
+  id, text, confidence, values, pair,
   label: names[label],
   prediction: names[prediction],
   isCorrect: Boolean(flags & 1),
@@ -187,18 +198,23 @@ const OUTCOMES = {
   unsure: item => item.isCorrect && item.confidence < HIGH_CONFIDENCE,
 };
 
-// Lists the items of a report; returns a function that shows the item of a link. `tryItem` takes an item into the box of a
-// live page, null without one.
+// Lists the items of a report; returns functions that show the item of a link, and the items that a finding is about. `tryItem`
+// takes an item into the box of a live page, null without one.
 const startItems = (section, data, tryItem) => {
   const splits = data.splits.map(split => ({ ...split, items: split.rows.map(row => asItem(data.names, row)) }));
   const find = id => section.querySelector(`#${id}`);
-  const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), affected: find("item-affected") };
+  const control = { split: find("item-split"), search: find("item-search"), outcome: find("item-outcome"), column: find("item-column") };
   const body = section.querySelector("tbody");
   const heads = [...section.querySelectorAll("thead th")];
-  const state = { split: splits[data.first_split], listed: [], first: 0, sortKey: "", isDescending: false, current: "" };
+  const columnHead = section.querySelector("thead th.affected");
+  // The table shows the values of one column.
+  const state = { split: splits[data.first_split], column: 0, listed: [], first: 0, sortKey: "", isDescending: false, current: "" };
+  const valueOf = item => item.values[state.column];
+  const isTested = column => state.split.items.some(item => item.values[column] !== null);
 
+  const sortValue = item => (state.sortKey === "value" ? valueOf(item) : item[state.sortKey]);
   const compare = (a, b) => {
-    const [x, y] = [a[state.sortKey], b[state.sortKey]];
+    const [x, y] = [sortValue(a), sortValue(b)];
     const order = typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : Number(x) - Number(y);
     return state.isDescending ? -order : order;
   };
@@ -224,10 +240,10 @@ const startItems = (section, data, tryItem) => {
       Predicted: () => make("td", {}, make("bdi", {}, item.prediction)),
       Confidence: () => make("td", { class: "num" }, item.confidence === null ? "–" : asPercent(item.confidence)),
     };
-    const affected = () => make("td", { class: "affected" }, item.affected === null ? "–" : item.affected ? "yes" : "no");
+    const affected = () => make("td", { class: "affected" }, asValue(valueOf(item), data.columns[state.column]));
     heads.forEach(head => {
       const name = head.textContent;
-      const cell = (cells[name] || affected)();
+      const cell = head === columnHead ? affected() : cells[name]();
       cell.dataset.label = name;
       row.append(cell);
     });
@@ -251,7 +267,7 @@ const startItems = (section, data, tryItem) => {
     const isWanted = OUTCOMES[control.outcome.value];
     state.listed = state.split.items.filter(item =>
       isWanted(item)
-      && (!control.affected || !control.affected.checked || item.affected)
+      && (!control.column || control.column.value === "" || isAffected(valueOf(item), data.columns[state.column]))
       && (!words || [item.text, item.pair, item.id].some(text => text.toLowerCase().includes(words))));
     if (state.sortKey) state.listed.sort(compare);
     state.first = 0;
@@ -260,14 +276,29 @@ const startItems = (section, data, tryItem) => {
   const chooseSplit = split => {
     state.split = split;
     if (control.split) control.split.value = splits.indexOf(split);
-    // What the finding is about was tested on some splits only.
-    const isTested = split.items.some(item => item.affected !== null);
-    section.querySelector("table").classList.toggle("untested", !isTested);
-    if (control.affected) {
-      find("item-affected-label").hidden = !isTested;
-      control.affected.checked = control.affected.checked && isTested;
+    // What a finding is about was tested on some splits only.
+    if (control.column) {
+      const tested = data.columns.map((_, column) => isTested(column));
+      [...control.column.options].slice(1).forEach((option, column) => (option.disabled = !tested[column]));
+      find("item-column-label").hidden = !tested.includes(true);
+      if (!tested[state.column]) {
+        state.column = Math.max(tested.indexOf(true), 0);
+        control.column.value = "";
+      }
+      showColumn();
     }
     find("split-facts").textContent = split.facts;
+  };
+
+  // Show the values of the column in the table, and its name above them.
+  const showColumn = () => {
+    const { name } = data.columns[state.column];
+    (columnHead.querySelector("button") || columnHead).textContent = name;
+    orderSelect.querySelectorAll("option").forEach(option => {
+      const { key, isDescending } = orders[option.value] || {};
+      if (key === "value") option.textContent = describeOrder(name, isDescending);
+    });
+    section.querySelector("table").classList.toggle("untested", !isTested(state.column));
   };
 
   // Show the item of a link. What would hide it is cleared: a link leads somewhere, whatever was filtered before.
@@ -280,7 +311,7 @@ const startItems = (section, data, tryItem) => {
     if (split !== state.split || isListed() < 0) {
       control.search.value = "";
       control.outcome.value = "";
-      if (control.affected) control.affected.checked = false;
+      if (control.column) control.column.value = "";
       chooseSplit(split);
       list();
     }
@@ -297,9 +328,10 @@ const startItems = (section, data, tryItem) => {
   const sortable = heads.filter(head => head.dataset.key);
   // A narrow screen shows no heads, and a list in their place.
   const orders = sortable.flatMap(head => [false, true].map(isDescending => ({ name: head.textContent, key: head.dataset.key, isDescending })));
+  const describeOrder = (name, isDescending) => `${name}, ${isDescending ? "descending" : "ascending"}`;
   const orderSelect = find("item-sort");
   orderSelect.append(make("option", { value: "" }, "errors first"), ...orders.map(({ name, isDescending }, place) =>
-    make("option", { value: place }, `${name}, ${isDescending ? "descending" : "ascending"}`)));
+    make("option", { value: place }, describeOrder(name, isDescending))));
   orderSelect.addEventListener("input", () => {
     const { key, isDescending } = orders[orderSelect.value] || { key: "", isDescending: false };
     sort(key, isDescending);
@@ -320,7 +352,20 @@ const startItems = (section, data, tryItem) => {
     list();
     show();
   };
-  [control.search, control.outcome, control.affected].filter(Boolean).forEach(element => element.addEventListener("input", relist));
+  [control.search, control.outcome].forEach(element => element.addEventListener("input", relist));
+  // Show the items that a column is about; of a column of numbers, the largest first.
+  const showAffected = column => {
+    if (!isTested(column)) chooseSplit(splits.find(split => split.items.some(item => item.values[column] !== null)) || state.split);
+    state.column = column;
+    control.column.value = column;
+    showColumn();
+    if (data.columns[column].unit === "flag") relist();
+    else sort("value", data.columns[column].better === "lower");
+  };
+  if (control.column) control.column.addEventListener("input", () => {
+    if (control.column.value === "") relist();
+    else showAffected(Number(control.column.value));
+  });
   if (control.split) control.split.addEventListener("input", () => {
     chooseSplit(splits[control.split.value]);
     relist();
@@ -328,7 +373,7 @@ const startItems = (section, data, tryItem) => {
   section.querySelectorAll("[hidden]").forEach(element => (element.hidden = false));
   chooseSplit(state.split);
   relist();
-  return showItem;
+  return { showItem, showAffected };
 };
 
 // ---------------------------------------------------------------- reasons
@@ -377,16 +422,22 @@ const followLinks = (root, showItem) => {
 
 const getFirstItem = ({ name, rows: [row] }) => ({ split: name, id: row[0], text: row[1], pair: row[7] });
 
+// Filters the items by a column before the browser goes to them.
+const followColumns = (root, showAffected) => root.querySelectorAll("a[data-column]").forEach(link =>
+  link.addEventListener("click", () => showAffected(Number(link.dataset.column))));
+
 // Starts a report. `live` names the models that answer to edited texts, and asks them: `{ models, has_pairs, ask }`, and
 // `findTexts` where the texts of items are stored; null for a report without its model.
 const startReport = (root, live) => {
   const holder = root.getElementById("page-data");
-  const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], changes: {} };
+  const data = holder ? JSON.parse(holder.textContent) : { names: [], splits: [], columns: [], changes: {} };
   offerExampleChanges(root, data.changes);
   const canTry = live && root.getElementById("try");
   const tryItem = canTry ? startTrying(root, live, getFirstItem(data.splits[0])) : null;
   const itemSection = root.getElementById("items");
-  const showItem = itemSection && data.splits.length ? startItems(itemSection, data, tryItem) : () => {};
+  const ignore = { showItem: () => {}, showAffected: () => {} };
+  const { showItem, showAffected } = itemSection && data.splits.length ? startItems(itemSection, data, tryItem) : ignore;
+  followColumns(root, showAffected);
   followLinks(root, showItem);
   offerReasons(root);
 };

@@ -1,0 +1,1 @@
+"""The models of several reports on the same items: which is the most accurate, and for which reasons?"""
