@@ -1,9 +1,13 @@
-"""A bench of answers with known truth: by form, language and true answer. None is read incorrectly, and whether one is
-read does not depend on which answer it gives. What is not in a requested form is unread, in every language."""
+"""A bench of answers with known truth: by form, language and true answer.
+
+No text is read incorrectly, and whether it is read does not depend on the answer that it gives. A text that is not in
+a requested form is unread, in every language.
+"""
 
 from __future__ import annotations
 
 import collections
+import itertools
 import time
 import unicodedata
 from pathlib import Path
@@ -17,7 +21,7 @@ from rightreasons.models.replies.probabilities import read_probability
 
 LETTERS = ["A", "B", "C", "D"]
 TEXTS = ["a loud dog", "A cat", "the old man", "In Paris"]
-OTHER = {"A": "B", "B": "C", "C": "D", "D": "A"}
+OTHER_LETTER = {"A": "B", "B": "C", "C": "D", "D": "A"}
 FORMS = yaml.safe_load(Path(__file__).with_name("answer_forms.yaml").read_text("utf-8"))
 
 STATEMENTS = {
@@ -221,70 +225,91 @@ NONE = [
 ]
 
 
-def letters():
+STATEMENTS_WITH_TEXT = [
+    "{}. {}",
+    "({}) {}",
+    "{}: {}",
+    "Answer: {}. {}",
+    "The answer is {}) {}.",
+    "Option {}: {}",
+    "{}\n{}",
+]
+STATEMENTS_OF_TEXT = ["{}", "{}.", "The answer is {}.", "Answer: {}", "**{}**"]
+
+
+def generate_letter_answers():
     """Yield (form, language, text, truth) of answers in letters."""
     for truth, letter in enumerate(LETTERS):
         wide = unicodedata.lookup(f"FULLWIDTH LATIN CAPITAL LETTER {letter}")
         for language, forms in STATEMENTS.items():
-            for form in forms:
-                for mark in MARKS:
-                    shown = wide if mark == "full-width" else mark.format(letter)
-                    yield f"{form} {mark}", language, form.format(shown), truth
+            for form, mark in itertools.product(forms, MARKS):
+                marked = wide if mark == "full-width" else mark.format(letter)
+                yield f"{form} {mark}", language, form.format(marked), truth
         for form in WHOLE:
             yield form, "English", form.format(letter), truth
             yield f"{form} wide", "English", form.format(wide), truth
-        for form in (
-            "{}. {}",
-            "({}) {}",
-            "{}: {}",
-            "Answer: {}. {}",
-            "The answer is {}) {}.",
-            "Option {}: {}",
-            "{}\n{}",
-        ):
+        for form in STATEMENTS_WITH_TEXT:
             yield form, "English", form.format(letter, TEXTS[truth]), truth
-        for form in ("{}", "{}.", "The answer is {}.", "Answer: {}", "**{}**"):
+        for form in STATEMENTS_OF_TEXT:
             yield f"text {form}", "English", form.format(TEXTS[truth]), truth
-        for other in set(LETTERS) - {letter}:
+        for other_letter in set(LETTERS) - {letter}:
             for form in WITH_OTHERS:
-                yield form, "English", form.format(letter, other), truth
+                yield form, "English", form.format(letter, other_letter), truth
 
 
-def words():
-    """Yield (form, answers, text, truth) of answers in words."""
-    labels = (
-        ["negative", "positive"],
-        ["entailment", "neutral", "contradiction"],
-        ["no", "yes"],
-        ["Description", "Entity", "Human", "Location"],
-        ["not entailment", "entailment"],
-    )
-    forms = (
-        "{}",
-        "{}.",
-        "**{}**",
-        "Answer: {}",
-        "ANSWER: {}",
-        "The answer is {}.",
-        "The sentiment is {}.",
-        "Label: {}",
-        '"{}"',
-        "{}, because of the last line.",
-        "The correct label is {}.",
-        "Antwort: {}",
-        "答案是{}。",
-        "\\boxed{{{}}}",
-        "The label is: {}",
-        "I would say {}.",
-        "{}\n\nExplanation: it is how it reads.",
-        '{{"label": "{}"}}',
-        "The category is {}, I think.",
-    )
-    for names in labels:
-        for truth, name in enumerate(names):
-            for form in forms:
-                for shown in {name, name.upper(), name.capitalize()}:
-                    yield form, names, form.format(shown), truth
+LABELS = [
+    ["negative", "positive"],
+    ["entailment", "neutral", "contradiction"],
+    ["no", "yes"],
+    ["Description", "Entity", "Human", "Location"],
+    ["not entailment", "entailment"],
+]
+STATEMENTS_OF_LABEL = [
+    "{}",
+    "{}.",
+    "**{}**",
+    "Answer: {}",
+    "ANSWER: {}",
+    "The answer is {}.",
+    "The sentiment is {}.",
+    "Label: {}",
+    '"{}"',
+    "{}, because of the last line.",
+    "The correct label is {}.",
+    "Antwort: {}",
+    "答案是{}。",
+    "\\boxed{{{}}}",
+    "The label is: {}",
+    "I would say {}.",
+    "{}\n\nExplanation: it is how it reads.",
+    '{{"label": "{}"}}',
+    "The category is {}, I think.",
+]
+
+
+def generate_word_answers():
+    """Yield (form, labels, text, truth) of answers in words."""
+    for labels in LABELS:
+        for truth, label in enumerate(labels):
+            spellings = {label, label.upper(), label.capitalize()}
+            for form, spelling in itertools.product(STATEMENTS_OF_LABEL, spellings):
+                yield form, labels, form.format(spelling), truth
+
+
+def fill(form, truth):
+    """Return a form of answer_forms.yaml with an answer."""
+    letters = LETTERS[truth:] + LETTERS[:truth]
+    options = "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, TEXTS, strict=True))
+    return form.format(x=letters[0], y=letters[1], z=letters[2], t=TEXTS[truth], Q=options)
+
+
+def read(text):
+    return read_answer(text, LETTERS, texts=TEXTS)
+
+
+def read_each_truth(form):
+    """Return what is read from a form with each of the four answers."""
+    return [read(fill(form, truth)) for truth in range(4)]
 
 
 REQUESTED = [
@@ -347,40 +372,31 @@ REQUESTED = [
 
 @pytest.mark.parametrize("form", REQUESTED)
 def test_requested_forms_and_plain_lines_are_read(form):
-    assert [read_answer(filled(form, truth), LETTERS, texts=TEXTS) for truth in range(4)] == [
-        0,
-        1,
-        2,
-        3,
-    ]
+    assert read_each_truth(form) == [0, 1, 2, 3]
 
 
-def test_no_answer_is_read_incorrectly_and_all_are_read_alike():
-    bench = list(letters())
+def test_no_letter_is_read_incorrectly_and_all_are_read_alike():
+    bench = list(generate_letter_answers())
     assert len(bench) > 1500
-    unread = collections.defaultdict(list)
+
+    is_unread = collections.defaultdict(lambda: collections.defaultdict(list))
     for form, language, text, truth in bench:
-        answer = read_answer(text, LETTERS, texts=TEXTS)
+        answer = read(text)
         assert answer in (truth, NO_ANSWER), (text, answer)
-        unread[form, language].append((truth, answer == NO_ANSWER))
-    for form, rows in unread.items():
+        is_unread[form, language][truth].append(answer == NO_ANSWER)
+
+    for form, outcomes_by_truth in is_unread.items():
         # Whether a form is read is the same for every true answer.
-        shares = {truth: [lost for own, lost in rows if own == truth] for truth in range(4)}
-        assert len({sum(own) / len(own) for own in shares.values()}) == 1, form
+        shares = {sum(outcomes) / len(outcomes) for outcomes in outcomes_by_truth.values()}
+        assert len(outcomes_by_truth) == 4
+        assert len(shares) == 1, form
 
 
-def filled(form, truth):
-    """Return a form of answer_forms.yaml with an answer."""
-    letters = LETTERS[truth:] + LETTERS[:truth]
-    options = "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, TEXTS, strict=True))
-    return form.format(x=letters[0], y=letters[1], z=letters[2], t=TEXTS[truth], Q=options)
-
-
-def test_answers_of_2026_are_never_read_wrongly_and_alike_whatever_they_are():
+def test_answers_of_2026_are_never_read_incorrectly_and_all_are_read_alike():
     assert len(FORMS["gives"]) > 600
     n_read = 0
     for form in FORMS["gives"]:
-        answers = [read_answer(filled(form, truth), LETTERS, texts=TEXTS) for truth in range(4)]
+        answers = read_each_truth(form)
         assert answers in ([0, 1, 2, 3], [NO_ANSWER] * 4), (form, answers)
         n_read += answers == [0, 1, 2, 3]
     # The others are free sentences, which only a second request can read.
@@ -388,24 +404,23 @@ def test_answers_of_2026_are_never_read_wrongly_and_alike_whatever_they_are():
 
 
 def test_texts_of_2026_without_an_answer_are_unread():
-    assert len(FORMS["none"] + FORMS["several"]) > 1000
-    for form in FORMS["none"] + FORMS["several"]:
-        read = [read_answer(filled(form, truth), LETTERS, texts=TEXTS) for truth in range(4)]
-        assert read == [NO_ANSWER] * 4, (form, read)
+    forms = FORMS["none"] + FORMS["several"]
+    assert len(forms) > 1000
+    for form in forms:
+        answers = read_each_truth(form)
+        assert answers == [NO_ANSWER] * 4, (form, answers)
 
 
-def test_words_of_2026_are_never_read_wrongly():
-    counts = collections.Counter()
+def test_words_of_2026_are_never_read_incorrectly():
+    n_read = 0
     for group in FORMS["words"]:
         for truth, texts in group["texts"].items():
             for text in texts:
-                read = read_answer(text, group["answers"])
-                assert read in ({NO_ANSWER} if truth == "none" else {truth, NO_ANSWER}), (
-                    text,
-                    read,
-                )
-                counts[truth != "none", read == NO_ANSWER] += 1
-    assert counts[True, False] > 40, counts
+                answer = read_answer(text, group["answers"])
+                allowed = {NO_ANSWER} if truth == "none" else {truth, NO_ANSWER}
+                assert answer in allowed, (text, answer)
+                n_read += answer != NO_ANSWER
+    assert n_read > 40
 
 
 @pytest.mark.parametrize(
@@ -420,10 +435,8 @@ def test_words_of_2026_are_never_read_wrongly():
 )
 def test_numbers_are_answers(form):
     for truth in range(4):
-        assert (
-            read_answer(form.format(truth + 1, t=TEXTS[truth]), ["1", "2", "3", "4"], texts=TEXTS)
-            == truth
-        )
+        text = form.format(truth + 1, t=TEXTS[truth])
+        assert read_answer(text, ["1", "2", "3", "4"], texts=TEXTS) == truth
 
 
 @pytest.mark.parametrize(
@@ -441,7 +454,7 @@ def test_numbers_are_answers(form):
         "20{}6",
     ],
 )
-def test_numbers_of_other_things_are_none(form):
+def test_numbers_of_other_things_are_unread(form):
     for number in range(1, 5):
         assert read_answer(form.format(number), ["1", "2", "3", "4"], texts=TEXTS) == NO_ANSWER
 
@@ -482,18 +495,17 @@ DENIED = [
 
 @pytest.mark.parametrize("form", DENIED)
 def test_denials_are_unread(form):
-    answers = {read_answer(filled(form, truth), LETTERS, texts=TEXTS) for truth in range(4)}
-
-    assert answers == {NO_ANSWER}
+    assert set(read_each_truth(form)) == {NO_ANSWER}
 
 
-def test_a_list_with_ticks_is_unread_whatever_it_ticks():
+def test_a_list_with_ticks_is_unread():
     for truth in range(4):
-        ticks = ["✅" if place == truth else "❌" for place in range(4)]
-        rows = zip(LETTERS, TEXTS, ticks, strict=True)
-        text = "\n".join(f"{letter}. {choice} {tick}" for letter, choice, tick in rows)
+        lines = []
+        for index, (letter, text) in enumerate(zip(LETTERS, TEXTS, strict=True)):
+            tick = "✅" if index == truth else "❌"
+            lines.append(f"{letter}. {text} {tick}")
 
-        assert read_answer(text, LETTERS, texts=TEXTS) == NO_ANSWER
+        assert read("\n".join(lines)) == NO_ANSWER
 
 
 @pytest.mark.parametrize(
@@ -508,8 +520,11 @@ def test_a_list_with_ticks_is_unread_whatever_it_ticks():
     ],
 )
 def test_yes_and_no_are_read_alike(yes, no):
-    assert (read_answer(yes, ["no", "yes"]) == 1) == (read_answer(no, ["no", "yes"]) == 0)
-    assert {read_answer(yes, ["no", "yes"]), read_answer(no, ["no", "yes"])} in ({0, 1}, {-1})
+    yes_answer = read_answer(yes, ["no", "yes"])
+    no_answer = read_answer(no, ["no", "yes"])
+
+    assert (yes_answer == 1) == (no_answer == 0)
+    assert {yes_answer, no_answer} in ({0, 1}, {NO_ANSWER})
 
 
 def test_the_form_of_an_answer_is_named():
@@ -520,21 +535,20 @@ def test_the_form_of_an_answer_is_named():
     assert find_answer("Well, B", LETTERS) == Reading()
 
 
-def test_a_base_model_answers_with_the_first_line_after_the_words_before_an_answer():
+def test_the_answer_of_a_continued_prompt_is_its_first_line():
     text = " B. A cat\nQuestion: Which?\nAnswer: C"
 
     assert read_answer(text, LETTERS, texts=TEXTS, continues=True) == 1
-    assert read_answer(text, LETTERS, texts=TEXTS) == NO_ANSWER
+    assert read(text) == NO_ANSWER
 
 
 def test_a_truncated_text_counts_only_as_a_whole():
+    incomplete = "A. a loud dog\nThis one is"
+
     assert read_answer("B", LETTERS, is_truncated=True) == 1
     assert read_answer("ANSWER: B\n\nThe others are", LETTERS, is_truncated=True) == 1
     assert read_answer("ANSWER: B\nANSWER: C\nThus", LETTERS, is_truncated=True) == NO_ANSWER
-    assert (
-        read_answer("A. a loud dog\nThis one is", LETTERS, texts=TEXTS, is_truncated=True)
-        == NO_ANSWER
-    )
+    assert read_answer(incomplete, LETTERS, texts=TEXTS, is_truncated=True) == NO_ANSWER
 
 
 def test_a_name_of_several_answers_is_unread():
@@ -546,75 +560,72 @@ def test_a_name_of_several_answers_is_unread():
     "form",
     ["The answer is {}. No, wait.", "Answer: {}. Hmm, that is wrong.", "My first guess was {}."],
 )
-def test_what_is_taken_back_at_the_end_is_unread(form):
-    assert {read_answer(form.format(letter), LETTERS, texts=TEXTS) for letter in LETTERS} == {
-        NO_ANSWER
-    }
+def test_an_answer_that_is_withdrawn_at_the_end_is_unread(form):
+    assert {read(form.format(letter)) for letter in LETTERS} == {NO_ANSWER}
 
 
-def test_words_are_read_whatever_they_are():
-    bench = list(words())
+def test_no_word_is_read_incorrectly_and_all_are_read_alike():
+    bench = list(generate_word_answers())
     assert len(bench) > 500
-    unread = collections.defaultdict(set)
-    for form, names, text, truth in bench:
-        answer = read_answer(text, names)
+
+    is_unread = collections.defaultdict(set)
+    for form, labels, text, truth in bench:
+        answer = read_answer(text, labels)
         assert answer in (truth, NO_ANSWER), (text, answer)
-        unread[form, tuple(names)].add(answer == NO_ANSWER)
+        is_unread[form, tuple(labels)].add(answer == NO_ANSWER)
+
     # Every label is read in a form, or none is.
-    assert all(len(outcomes) == 1 for outcomes in unread.values())
+    assert all(len(outcomes) == 1 for outcomes in is_unread.values())
 
 
 @pytest.mark.parametrize("form", NONE)
-def test_what_is_denied_asked_or_open_is_unread(form):
-    for letter, other in OTHER.items():
-        assert read_answer(form.format(letter, other), LETTERS, texts=TEXTS) == NO_ANSWER, (
-            form.format(letter, other)
-        )
+def test_denied_questioned_and_open_answers_are_unread(form):
+    for letter, other_letter in OTHER_LETTER.items():
+        text = form.format(letter, other_letter)
+        assert read(text) == NO_ANSWER, text
+
+
+DENIED_SENTIMENTS = [
+    "This is not a positive review.",
+    "It isn't positive.",
+    "non-positive",
+    "I can't say positive.",
+    "Hardly positive.",
+    "Nobody would call this positive.",
+    "The review is far from positive.",
+    "positive or negative",
+    "positive/negative",
+    "Positive and negative at once.",
+    "The sentiment is not positive.",
+    "anything but positive",
+    "positively",
+    "It would be positive if it were shorter.",
+    "Is it positive?",
+    "The sentiment is positive? No.",
+    "The text is neither positive nor negative.",
+    "It is less positive than it seems.",
+    "Not positive.",
+    "The sentiment is anything but positive.",
+    "The opposite sentiment is positive.",
+    "This is a positive review? I do not think so.",
+    "I would say positive, but the text says negative.",
+]
+DENIED_RELATIONS = [
+    "no entailment",
+    "not a contradiction",
+    "The answer is not entailment.",
+    "It is not neutral.",
+]
+NUMBERS_IN_TEXTS = ["In 2 steps.", "12", "1 2", "The answer is 1.5", "2%", "Answer: 10", "3 of 4"]
 
 
 @pytest.mark.parametrize(
     ("text", "answers"),
     [
-        (text, answers)
-        for answers in (["negative", "positive"], ["positive", "negative"])
-        for text in (
-            "This is not a positive review.",
-            "It isn't positive.",
-            "non-positive",
-            "I can't say positive.",
-            "Hardly positive.",
-            "Nobody would call this positive.",
-            "The review is far from positive.",
-            "positive or negative",
-            "positive/negative",
-            "Positive and negative at once.",
-            "The sentiment is not positive.",
-            "anything but positive",
-            "positively",
-            "It would be positive if it were shorter.",
-            "Is it positive?",
-            "The sentiment is positive? No.",
-            "The text is neither positive nor negative.",
-            "It is less positive than it seems.",
-            "Not positive.",
-            "The sentiment is anything but positive.",
-            "The opposite sentiment is positive.",
-            "This is a positive review? I do not think so.",
-            "I would say positive, but the text says negative.",
-        )
-    ]
-    + [
-        (text, ["entailment", "neutral", "contradiction"])
-        for text in (
-            "no entailment",
-            "not a contradiction",
-            "The answer is not entailment.",
-            "It is not neutral.",
-        )
-    ]
-    + [
-        (text, ["1", "2", "3"])
-        for text in ("In 2 steps.", "12", "1 2", "The answer is 1.5", "2%", "Answer: 10", "3 of 4")
+        *itertools.product(DENIED_SENTIMENTS, [["negative", "positive"]]),
+        *itertools.product(DENIED_SENTIMENTS, [["positive", "negative"]]),
+        *itertools.product(DENIED_RELATIONS, [["entailment", "neutral", "contradiction"]]),
+        *itertools.product(NUMBERS_IN_TEXTS, [["1", "2", "3"]]),
     ],
 )
 def test_a_denied_word_is_never_an_answer(text, answers):
@@ -634,33 +645,36 @@ def test_a_denied_word_is_never_an_answer(text, answers):
         ("To run away!", ["A", "B"], NO_ANSWER),
     ],
 )
-def test_words_and_numbers_by_hand(text, answers, index):
+def test_words_and_numbers_are_read_by_the_rules(text, answers, index):
     assert read_answer(text, answers) == index
 
 
 def test_a_letter_with_the_text_of_another_answer_is_unread():
-    assert read_answer("B. the old man", LETTERS, texts=TEXTS) == NO_ANSWER
-    assert read_answer("In Paris (D)", LETTERS, texts=TEXTS) == 3
-    assert (
-        read_answer("It wants to run, or to eat", LETTERS[:2], texts=["to run", "to eat"])
-        == NO_ANSWER
-    )
+    assert read("B. the old man") == NO_ANSWER
+    assert read("In Paris (D)") == 3
+
+    two_texts = "It wants to run, or to eat"
+    assert read_answer(two_texts, LETTERS[:2], texts=["to run", "to eat"]) == NO_ANSWER
 
 
-def test_a_pattern_decides_before_the_rules_by_what_it_finds_last():
+def test_the_last_match_of_a_pattern_precedes_the_rules():
     assert read_answer("B. final=a final=c", LETTERS, pattern=r"final=(\w)") == 2
     assert read_answer("final: a cat", LETTERS, texts=TEXTS, pattern="a loud dog|a cat") == 1
-    assert read_answer("B", LETTERS, pattern=r"final=(\w)") == 1  # it finds nothing: the rules do
+    # Without a match, the rules decide.
+    assert read_answer("B", LETTERS, pattern=r"final=(\w)") == 1
     assert read_answer("The answer is B. final=x", LETTERS, pattern=r"final=(\w+)") == NO_ANSWER
 
 
 def test_a_hundred_thousand_answers_are_read_in_seconds():
-    texts = [text for _, _, text, _ in letters()]
-    began = time.process_time()
-    for text in texts[::4]:
-        read_answer(text, LETTERS, texts=TEXTS)
+    texts = [text for _, _, text, _ in generate_letter_answers()][::4]
+
+    start = time.process_time()
+    for text in texts:
+        read(text)
+    seconds = time.process_time() - start
+
     # 5 s for 100,000 is 50 µs each; the bench is harder than logs are, and machines of tests are slow.
-    assert (time.process_time() - began) / len(texts[::4]) < 5e-4
+    assert seconds / len(texts) < 5e-4
 
 
 @pytest.mark.parametrize(
@@ -721,7 +735,8 @@ def test_stated_probabilities(text, value):
     assert read_probability(text) == (None if value is None else pytest.approx(value))
 
 
-LINED = [
+# A text, and the answer that is read with the pattern `Final: (\w)`.
+TEXTS_WITH_LINES = [
     ("It could be A. If so, why?\nANSWER: B", 1),
     ("**ANSWER: b**", 1),
     ("The answer is A.\n\nAnswer: (B) Lyon", NO_ANSWER),
@@ -730,15 +745,19 @@ LINED = [
     ("ANSWER: A or B", NO_ANSWER),
     ("ANSWER: X", NO_ANSWER),
     ("ANSWER:", NO_ANSWER),
-    ("Final: A\nANSWER: B", 1),  # before a pattern
+    # The line precedes the pattern.
+    ("Final: A\nANSWER: B", 1),
     ("Final: A.", 0),
-    ("The answer is B.", 1),  # a pattern that finds nothing leaves the other forms
+    # Without a match of the pattern, the other forms are read.
+    ("The answer is B.", 1),
 ]
 
 
-@pytest.mark.parametrize(("text", "answer"), LINED)
-def test_the_requested_line_is_read_first_then_a_pattern_then_other_forms(text, answer):
-    assert read_answer(text, ["A", "B"], texts=["Paris", "Lyon"], pattern=r"Final: (\w)") == answer
+@pytest.mark.parametrize(("text", "answer"), TEXTS_WITH_LINES)
+def test_the_requested_line_precedes_a_pattern_and_that_other_forms(text, answer):
+    pattern = r"Final: (\w)"
+
+    assert read_answer(text, ["A", "B"], texts=["Paris", "Lyon"], pattern=pattern) == answer
 
 
 def test_a_call_of_a_tool_is_not_an_answer():

@@ -1,4 +1,4 @@
-"""Encoder-decoders and masked language models: their numbers are those of plain calls, one answer at a time."""
+"""Encoder-decoders and masked language models give the numbers of plain calls, one answer at a time."""
 
 from types import SimpleNamespace
 
@@ -34,10 +34,9 @@ REQUESTS = [
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return {
-        kind: save_tiny_bidirectional(tmp_path_factory.mktemp("readers") / kind, kind)
-        for kind in MAKERS
-    }
+    """Kind of model -> the folder of a tiny one."""
+    root = tmp_path_factory.mktemp("readers")
+    return {kind: save_tiny_bidirectional(root / kind, kind) for kind in MAKERS}
 
 
 @pytest.fixture(params=MAKERS)
@@ -45,24 +44,37 @@ def scorer(request, folders):
     return load_language_model(folders[request.param], device="cpu")
 
 
-def alone(scorer, request, text):
-    """The log-likelihood of one answer by one plain call, and for a masked model by one for each of its tokens."""
-    words, model = scorer.tokenizer, scorer.model
-    answer = words(text, add_special_tokens=False)["input_ids"]
-    with torch.no_grad():
-        if model.config.is_encoder_decoder:
-            prompt = words(request.prompt)["input_ids"]
-            loss = model(input_ids=torch.tensor([prompt]), labels=torch.tensor([answer])).loss
-            return -float(loss) * len(answer)  # the loss is the mean over the tokens
-        total, first = 0.0, len(words(request.prompt)["input_ids"]) - 1
-        for place in range(first, first + len(answer)):
-            tokens = torch.tensor([words(request.prompt + text)["input_ids"]])
-            assert tokens[0, place] == answer[place - first]
-            tokens[0, place] = words.mask_token_id
-            total += float(
-                model(tokens).logits[0, place].double().log_softmax(-1)[answer[place - first]]
-            )
-        return total
+def score_answer(scorer, request, text):
+    """Return the log-likelihood of one answer by a plain call, and for a masked model by one per token."""
+    if scorer.model.config.is_encoder_decoder:
+        return score_by_decoder(scorer, request.prompt, text)
+    return score_masked(scorer, request.prompt, text)
+
+
+@torch.no_grad()
+def score_by_decoder(scorer, prompt, text):
+    prompt_ids = scorer.tokenizer(prompt)["input_ids"]
+    answer_ids = scorer.tokenizer(text, add_special_tokens=False)["input_ids"]
+    output = scorer.model(input_ids=torch.tensor([prompt_ids]), labels=torch.tensor([answer_ids]))
+    # The loss is the mean over the tokens.
+    return -float(output.loss) * len(answer_ids)
+
+
+@torch.no_grad()
+def score_masked(scorer, prompt, text):
+    words = scorer.tokenizer
+    ids = words(prompt + text)["input_ids"]
+    answer_ids = words(text, add_special_tokens=False)["input_ids"]
+    # The end token of the prompt takes the place of the answer.
+    start = len(words(prompt)["input_ids"]) - 1
+    total = 0.0
+    for position, answer_id in enumerate(answer_ids, start):
+        assert ids[position] == answer_id
+        masked = torch.tensor([ids])
+        masked[0, position] = words.mask_token_id
+        log_probabilities = scorer.model(masked).logits[0, position].double().log_softmax(-1)
+        total += float(log_probabilities[answer_id])
+    return total
 
 
 def test_masked_rows_of_one_length_share_passes_of_a_bounded_number_of_tokens(folders, monkeypatch):
@@ -82,23 +94,25 @@ def test_masked_rows_of_one_length_share_passes_of_a_bounded_number_of_tokens(fo
 
     LocalEngine(scorer).likelihoods([short, long], progress=False)
 
-    # Two rows of four tokens are a pass, and so is a row that is longer than the bound.
+    # Two rows of four tokens are a pass, and so is a row that is longer than the limit.
     assert {(2, 4), (1, 9)} <= set(shapes)
-    assert all(rows == 1 or rows * size <= 8 for rows, size in shapes)
+    assert all(n_rows == 1 or n_rows * size <= 8 for n_rows, size in shapes)
 
 
 def test_likelihoods_are_those_of_one_answer_at_a_time(scorer):
-    told = LocalEngine(scorer).likelihoods(REQUESTS, progress=False)
-    for request, row, lengths in zip(REQUESTS, told.values, told.lengths, strict=True):
-        assert row == pytest.approx(
-            [alone(scorer, request, text) for text in request.continuations], abs=1e-5
-        )
+    likelihoods = LocalEngine(scorer).likelihoods(REQUESTS, progress=False)
+
+    for request, values, lengths in zip(
+        REQUESTS, likelihoods.values, likelihoods.lengths, strict=True
+    ):
+        expected = [score_answer(scorer, request, text) for text in request.continuations]
+        assert values == pytest.approx(expected, abs=1e-5)
         assert lengths.tolist() == [len(text.split()) for text in request.continuations]
-    assert np.ptp(told.values.values) > 1  # far from uniform
-    assert told.way.startswith("equal lengths")
-    assert ("each token of an answer masked in turn" in told.way) == (
-        scorer.model.config.model_type == "bert"
-    )
+    # Far from uniform.
+    assert np.ptp(likelihoods.values.values) > 1
+    assert likelihoods.way.startswith("equal lengths")
+    is_masked = scorer.model.config.model_type == "bert"
+    assert ("each token of an answer masked in turn" in likelihoods.way) == is_masked
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
@@ -109,83 +123,114 @@ def test_likelihoods_are_those_of_the_harness(folders, kind):
     from lm_eval.api.instance import Instance
 
     scorer = load_language_model(folders[kind], device="cpu")
-    how = {"backend": "seq2seq", "batch_size": 3, "device": "cpu", "max_length": scorer.max_length}
-    model = harness.HFLM(pretrained=scorer.model, tokenizer=scorer.tokenizer, **how)
+    harness_model = harness.HFLM(
+        pretrained=scorer.model,
+        tokenizer=scorer.tokenizer,
+        backend="seq2seq",
+        batch_size=3,
+        device="cpu",
+        max_length=scorer.max_length,
+    )
     requests = [*REQUESTS, Request("long", "the " * 60 + "film", (" good", " very bad"))]
-    pairs = [(request.prompt, text) for request in requests for text in request.continuations]
-    asked = [Instance("loglikelihood", {}, pair, place) for place, pair in enumerate(pairs)]
-    theirs = [value for value, _ in model.loglikelihood(asked, disable_tqdm=True)]
-    ours = LocalEngine(scorer).likelihoods(requests, progress=False)
-    assert ours.values.values == pytest.approx(theirs, abs=1e-4)  # of up to 60 nats, in float32
-    assert ours.truncated == 1
+    instances = []
+    for request in requests:
+        for text in request.continuations:
+            pair = (request.prompt, text)
+            instances.append(Instance("loglikelihood", {}, pair, len(instances)))
+
+    likelihoods = LocalEngine(scorer).likelihoods(requests, progress=False)
+
+    results = harness_model.loglikelihood(instances, disable_tqdm=True)
+    expected = [value for value, _ in results]
+    # Of up to 60 nats, in float32.
+    assert likelihoods.values.values == pytest.approx(expected, abs=1e-4)
+    assert likelihoods.truncated == 1
 
 
 def test_the_order_of_the_items_and_the_batches_change_nothing(scorer):
-    told = LocalEngine(scorer).likelihoods(REQUESTS, progress=False)
-    others = LocalEngine(scorer, max_tokens=1).likelihoods(REQUESTS[::-1], progress=False)
-    assert others.values.values == pytest.approx(np.concatenate([*told.values][::-1]), abs=1e-5)
+    batched = LocalEngine(scorer).likelihoods(REQUESTS, progress=False)
+
+    reversed_singly = LocalEngine(scorer, max_tokens=1).likelihoods(REQUESTS[::-1], progress=False)
+
+    expected = np.concatenate([*batched.values][::-1])
+    assert reversed_singly.values.values == pytest.approx(expected, abs=1e-5)
 
 
 def test_next_words_are_first_tokens(scorer):
     request = Request("0", "the film was", (" good and dull", " bad"))
-    told = LocalEngine(scorer).next_words([request], progress=False)
-    assert told.values[0] == pytest.approx(
-        [alone(scorer, request, w) for w in (" good", " bad")], abs=1e-5
+
+    likelihoods = LocalEngine(scorer).next_words([request], progress=False)
+
+    expected = [score_answer(scorer, request, word) for word in (" good", " bad")]
+    assert likelihoods.values[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_stored_run_is_read_again(scorer, tmp_path):
+    engine = LocalEngine(scorer)
+    out = tmp_path / "a"
+
+    computed = engine.likelihoods(REQUESTS, progress=False, out=out)
+    chunk = sorted(out.glob("chunk-*"))[0]
+    time = chunk.stat().st_mtime_ns
+    stored = engine.likelihoods(REQUESTS, progress=False, out=out)
+
+    assert stored.values.values.tolist() == computed.values.values.tolist()
+    assert chunk.stat().st_mtime_ns == time
+
+
+def test_prompts_that_are_too_long_are_truncated_and_choices_refused(scorer):
+    limit = scorer.max_length
+    assert limit == {"t5": 50, "bart": 40, "bert": 32}[scorer.model.config.model_type]
+    long_prompt = Request("long", "the " * (limit + 5) + "film", (" good", " bad"))
+    long_choice = Request("never", "the", (" good" * (limit + 1), " bad"))
+
+    likelihoods = LocalEngine(scorer).likelihoods(
+        [*REQUESTS, long_prompt, long_choice], progress=False
     )
 
-
-def test_a_killed_run_resumes(scorer, tmp_path):
-    engine = LocalEngine(scorer)
-    first = engine.likelihoods(REQUESTS, progress=False, out=tmp_path / "a")
-    chunk = sorted((tmp_path / "a").glob("chunk-*"))[0]
-    before = chunk.stat().st_mtime_ns
-    again = engine.likelihoods(REQUESTS, progress=False, out=tmp_path / "a")
-    assert again.values.values.tolist() == first.values.values.tolist()
-    assert chunk.stat().st_mtime_ns == before
+    assert likelihoods.truncated == 1
+    assert np.isfinite(likelihoods.values[len(REQUESTS)]).all()
+    assert list(likelihoods.failures) == ["never"]
+    assert f"but item 'never' has a choice of {limit + 1} tokens" in likelihoods.failures["never"]
 
 
-def test_what_an_item_has_too_many_tokens_for_is_cut_or_refused(scorer):
-    bound = scorer.max_length
-    assert bound == {"t5": 50, "bart": 40, "bert": 32}[scorer.model.config.model_type]
-    long = Request("long", "the " * (bound + 5) + "film", (" good", " bad"))
-    never = Request("never", "the", (" good" * (bound + 1), " bad"))
-    told = LocalEngine(scorer).likelihoods([*REQUESTS, long, never], progress=False)
-    assert told.truncated == 1
-    assert np.isfinite(told.values[len(REQUESTS)]).all()
-    assert list(told.failures) == ["never"]
-    assert f"but item 'never' has a choice of {bound + 1} tokens" in told.failures["never"]
+@torch.no_grad()
+def generate_likeliest(scorer, prompt, n_tokens):
+    """Return the text of the likeliest tokens, up to the end token 1."""
+    prompt_ids = scorer.tokenizer(prompt, return_tensors="pt")["input_ids"]
+    start = scorer.model.config.decoder_start_token_id
+    tokens = []
+    while len(tokens) < n_tokens and 1 not in tokens:
+        decoder_ids = torch.tensor([[start, *tokens]])
+        logits = scorer.model(input_ids=prompt_ids, decoder_input_ids=decoder_ids).logits
+        tokens.append(int(logits[0, -1].argmax()))
+    return scorer.tokenizer.decode(tokens, skip_special_tokens=True)
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 def test_generated_answers_are_those_of_one_at_a_time(folders, kind):
     scorer = load_language_model(folders[kind], device="cpu")
     engine = LocalEngine(scorer)
-    together = engine.generate(REQUESTS[:4], max_new_tokens=5, progress=False)
-    for request, texts in zip(REQUESTS, together.texts, strict=False):
-        prompt, tokens = scorer.tokenizer(request.prompt, return_tensors="pt")["input_ids"], []
-        start = scorer.model.config.decoder_start_token_id
-        while (
-            len(tokens) < 5 and 1 not in tokens
-        ):  # the likeliest token, by hand, up to the end token
-            with torch.no_grad():
-                logits = scorer.model(
-                    input_ids=prompt, decoder_input_ids=torch.tensor([[start, *tokens]])
-                ).logits
-            tokens.append(int(logits[0, -1].argmax()))
-        assert texts == [scorer.tokenizer.decode(tokens, skip_special_tokens=True)]
-    drawn = engine.generate(
-        REQUESTS[:4], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False
-    ).texts
-    again = engine.generate(
-        REQUESTS[2:0:-1], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False
-    ).texts
-    assert again == [drawn[2], drawn[1]]
+    requests = REQUESTS[:4]
+
+    answers = engine.generate(requests, max_new_tokens=5, progress=False)
+    for request, texts in zip(requests, answers.texts, strict=True):
+        assert texts == [generate_likeliest(scorer, request.prompt, 5)]
+
+    # Sampled answers depend neither on the order nor on the other items.
+    options = {"n": 2, "temperature": 1.0, "max_new_tokens": 4, "seed": 1, "progress": False}
+    samples = engine.generate(requests, **options).texts
+    subset = engine.generate([requests[2], requests[1]], **options).texts
+    assert subset == [samples[2], samples[1]]
 
 
-def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
-    able = {"likelihoods", "next_words", "processes"}
+def test_gradients_are_not_an_ability_nor_is_text_that_of_a_masked_model(scorer):
+    abilities = {"likelihoods", "next_words", "processes"}
+    if scorer.model.config.is_encoder_decoder:
+        abilities.add("text")
     engine = LocalEngine(scorer)
-    assert engine.abilities == (able | {"text"} if scorer.model.config.is_encoder_decoder else able)
+    assert engine.abilities == abilities
+
     prompted = Prompted(Prompt(), engine, ("bad", "good"))
     assert "needs gradients" in explain_missing_gradients(prompted)
     if "text" not in engine.abilities:
@@ -194,36 +239,36 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")]
+    ("kind", "expected"),
+    [("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")],
 )
-def test_every_door_opens_them(folders, kind, told):
+def test_every_entry_point_opens_them(folders, kind, expected):
     folder = folders[kind]
-    assert find_model_kind(folder) == told
+    assert find_model_kind(folder) == expected
     assert is_prompted(folder)
-    named, loaded = (
-        load_model(folder, device="cpu"),
-        load_chooser(folder, method="sum", device="cpu"),
-    )
-    assert type(named) is type(loaded)
-    want = choose(
-        loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False
-    )
-    model = as_scorer(named.engine.model, tokenizer=named.engine.tokenizer)
-    assert model.abilities == named.abilities
-    asked = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), model.engine)
-    scores = asked.choose(
-        ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False
-    )
-    assert scores.logits == pytest.approx(want.logits, abs=1e-5)
+
+    by_name = load_model(folder, device="cpu")
+    chooser = load_chooser(folder, method="sum", device="cpu")
+    assert type(by_name) is type(chooser)
+
+    loaded = as_scorer(by_name.engine.model, tokenizer=by_name.engine.tokenizer)
+    assert loaded.abilities == by_name.abilities
+
+    prompts = ["the film was", "rain"]
+    choices = [["good", "very bad"], ["sun", "rain"]]
+    prompted = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), loaded.engine)
+    scores = prompted.choose(prompts, choices, progress=False)
+    expected_scores = choose(chooser, prompts, choices, progress=False)
+    assert scores.logits == pytest.approx(expected_scores.logits, abs=1e-5)
     assert as_scorer(folder, label_names=["bad", "good"]).label_names == ("bad", "good")
 
 
-def test_a_classifier_stays_one_and_an_encoder_without_a_head_is_refused(tmp_path):
-    words = words_of("t5")
-    tiny = tiny_t5(words).config
-    transformers.T5ForSequenceClassification(tiny).save_pretrained(tmp_path / "classes")
+def test_a_t5_classifier_is_a_classifier_and_an_encoder_without_a_head_is_refused(tmp_path):
+    config = tiny_t5(words_of("t5")).config
+    transformers.T5ForSequenceClassification(config).save_pretrained(tmp_path / "classes")
     assert find_model_kind(tmp_path / "classes") == "T5ForSequenceClassification"
     assert not is_prompted(tmp_path / "classes")
+
     save_tiny_encoder(tmp_path / "encoder")
     with pytest.raises(ValueError, match="head. Fine-tune"):
         load_model(tmp_path / "encoder")
@@ -234,6 +279,7 @@ def test_weights_that_are_not_finite_and_a_tokenizer_without_a_mask_are_refused(
     scorer.tokenizer.mask_token = None
     with pytest.raises(ValueError, match="a mask token"):
         scorer.try_out()
+
     with torch.no_grad():
         next(scorer.model.parameters()).fill_(np.nan)
     scorer.model.save_pretrained(tmp_path)
@@ -245,60 +291,63 @@ def test_weights_that_are_not_finite_and_a_tokenizer_without_a_mask_are_refused(
 @pytest.mark.parametrize("kind", ["t5", "bert"])
 def test_an_audit_of_a_folder_ends_in_a_report(folders, kind, tmp_path, capsys):
     texts, labels = tiny_texts(40)
+    lines = ["text,label"]
+    for text, label in zip(texts, labels, strict=True):
+        lines.append(f"{text},{('bad', 'good')[label]}")
     table = tmp_path / "data.csv"
-    rows = [f"{text},{('bad', 'good')[label]}" for text, label in zip(texts, labels, strict=True)]
-    table.write_text("\n".join(["text,label", *rows]))
-    done = run(capsys, "audit", folders[kind], table, "--out", tmp_path / "report", "--limit", "20")
-    assert done.code == 0, done.err
-    assert (tmp_path / "report" / "index.html").is_file()
+    table.write_text("\n".join(lines))
+    out = tmp_path / "report"
+
+    finished = run(capsys, "audit", folders[kind], table, "--out", out, "--limit", "20")
+
+    assert finished.code == 0, finished.err
+    assert (out / "index.html").is_file()
 
 
 @pytest.mark.parametrize(
-    ("kind", "says", "auto", "layers"),
+    ("kind", "settings", "auto_class", "layers"),
     [
         ("t5", {"task_type": "SEQ_2_SEQ_LM"}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),
-        (
-            "t5",
-            {},
-            transformers.AutoModelForSeq2SeqLM,
-            ["q", "v"],
-        ),  # it holds no head, so it made no classifier
+        # Without a task, an adapter that holds no head is not one of a classifier.
+        ("t5", {}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),
         ("bert", {}, transformers.AutoModelForMaskedLM, ["query", "value"]),
     ],
 )
-def test_an_adapter_is_opened_on_its_base(kind, says, auto, layers, folders, tmp_path):
+def test_an_adapter_is_opened_on_its_base(kind, settings, auto_class, layers, folders, tmp_path):
     peft = pytest.importorskip("peft")
-    base = auto.from_pretrained(folders[kind])
-    settings = peft.LoraConfig(target_modules=layers, init_lora_weights=False, **says)
-    peft.get_peft_model(base, settings).save_pretrained(tmp_path)
+    base = auto_class.from_pretrained(folders[kind])
+    lora = peft.LoraConfig(target_modules=layers, init_lora_weights=False, **settings)
+    peft.get_peft_model(base, lora).save_pretrained(tmp_path)
+
+    def compute_likelihoods(folder):
+        engine = LocalEngine(load_language_model(folder, device="cpu"))
+        return engine.likelihoods(REQUESTS, progress=False).values.values
+
     assert find_model_kind(tmp_path) == find_model_kind(folders[kind])
-    told = [
-        LocalEngine(load_language_model(folder, device="cpu"))
-        .likelihoods(REQUESTS, progress=False)
-        .values.values
-        for folder in (tmp_path, folders[kind])
-    ]
-    assert np.abs(told[0] - told[1]).max() > 1e-3
+    differences = compute_likelihoods(tmp_path) - compute_likelihoods(folders[kind])
+    assert np.abs(differences).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 @pytest.mark.parametrize("method", ["PromptTuningConfig", "PrefixTuningConfig"])
-def test_a_tuned_prompt_stands_before_what_the_encoder_reads(method, kind, folders, tmp_path):
+def test_a_tuned_prompt_precedes_what_the_encoder_reads(method, kind, folders, tmp_path):
     peft = pytest.importorskip("peft")
     base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders[kind])
+    config = getattr(peft, method)(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3)
     with torch.random.fork_rng():
         torch.manual_seed(2)
-        adapted = peft.get_peft_model(
-            base, getattr(peft, method)(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3)
-        )
+        adapted = peft.get_peft_model(base, config)
         for weight in adapted.parameters():
             if weight.requires_grad:
                 weight.data.normal_(0, 0.5)
     adapted.eval().save_pretrained(tmp_path)
-    opened = load_language_model(tmp_path, device="cpu")
-    whole, (request, *_) = SimpleNamespace(tokenizer=opened.tokenizer, model=adapted), REQUESTS
-    want = [alone(whole, request, text) for text in request.continuations]
-    for engine in (LocalEngine(opened), as_scorer(adapted, tokenizer=opened.tokenizer).engine):
-        assert engine.likelihoods([request], progress=False).values.values == pytest.approx(
-            want, abs=1e-5
-        )
+
+    scorer = load_language_model(tmp_path, device="cpu")
+
+    request = REQUESTS[0]
+    reference = SimpleNamespace(tokenizer=scorer.tokenizer, model=adapted)
+    expected = [score_answer(reference, request, text) for text in request.continuations]
+    wrapped = as_scorer(adapted, tokenizer=scorer.tokenizer)
+    for engine in (LocalEngine(scorer), wrapped.engine):
+        likelihoods = engine.likelihoods([request], progress=False)
+        assert likelihoods.values.values == pytest.approx(expected, abs=1e-5)

@@ -1,4 +1,4 @@
-"""One interface over multiple-choice heads and causal language models."""
+"""Multiple-choice heads and causal language models have one interface."""
 
 import json
 
@@ -24,46 +24,54 @@ def causal_folder(tmp_path_factory):
     return save_tiny_causal(tmp_path_factory.mktemp("causal"))
 
 
-def rows(scores):
+def list_rows(scores):
     return [list(row) for row in scores.logits]
 
 
-def test_opens_each_as_what_it_is(choice_folder, causal_folder):
-    head, causal = load_chooser(choice_folder), load_chooser(causal_folder, method="letters")
+def test_heads_and_language_models_are_opened_by_one_function(choice_folder, causal_folder):
+    head = load_chooser(choice_folder)
+    causal = load_chooser(causal_folder, method="letters")
+
     assert head.label_names is None
     assert causal.label_names is None
-    assert (head.joint, causal.joint) == (False, True)
+    assert head.joint is False
+    assert causal.joint is True
 
 
-def test_a_head_scores_as_it_does_by_itself(choice_folder):
-    head = load_chooser(choice_folder)
-    want = rows(load_multiple_choice(choice_folder).choose(PROMPTS, CHOICES, progress=False))
-    scores = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], progress=False)
+def test_a_head_has_the_scores_of_its_own_function(choice_folder):
+    scores = choose(
+        load_chooser(choice_folder), PROMPTS, CHOICES, labels=[0, 2, -1, 1], progress=False
+    )
+
     assert scores.labels.tolist() == [0, 2, -1, 1]
-    for row, expected in zip(rows(scores), want, strict=True):
-        assert row == pytest.approx(expected, abs=1e-5)
+    expected = load_multiple_choice(choice_folder).choose(PROMPTS, CHOICES, progress=False)
+    for row, expected_row in zip(list_rows(scores), list_rows(expected), strict=True):
+        assert row == pytest.approx(expected_row, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", ["mean", "sum", "unconditional", "letters"])
-def test_a_causal_model_scores_as_it_does_by_itself(causal_folder, method):
-    model = load_causal(causal_folder)
-    want = rows(chosen(model, PROMPTS, CHOICES, method=method, progress=False))
-    scores = rows(
-        choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False)
-    )
-    for row, expected in zip(scores, want, strict=True):
-        assert row == pytest.approx(expected, abs=1e-4)
+def test_a_causal_model_has_the_scores_of_its_own_function(causal_folder, method):
+    chooser = load_chooser(causal_folder, method=method)
+
+    scores = choose(chooser, PROMPTS, CHOICES, progress=False)
+
+    expected = chosen(load_causal(causal_folder), PROMPTS, CHOICES, method=method, progress=False)
+    for row, expected_row in zip(list_rows(scores), list_rows(expected), strict=True):
+        assert row == pytest.approx(expected_row, abs=1e-4)
 
 
-def test_goes_on_from_its_folder(choice_folder, tmp_path):
+def test_stored_scores_are_read_again(choice_folder, tmp_path):
     head = load_chooser(choice_folder)
-    first = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
-    again = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
-    assert np.array_equal(first.logits.values, again.logits.values)
+
+    computed = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
+    stored = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
+
+    assert np.array_equal(computed.logits.values, stored.logits.values)
 
 
-def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_folder, tmp_path):
-    head = load_chooser(choice_folder)
+def test_invalid_models_methods_and_choices_are_refused(
+    choice_folder, causal_folder, classifier_folder, encoder_folder, tmp_path
+):
     with pytest.raises(ValueError, match="no `method` of the multiple-choice model"):
         load_chooser(choice_folder, method="mean")
     with pytest.raises(ValueError, match="`method` to be one of"):
@@ -78,21 +86,26 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         load_chooser(encoder_folder)
     with pytest.raises(ValueError, match="the folder './nowhere' does not exist"):
         load_chooser("./nowhere")
+
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="its configuration cannot be read"):
         load_chooser(tmp_path)
+
+    head = load_chooser(choice_folder)
     with pytest.raises(ValueError, match="of `choices`"):
         choose(head, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="one length"):
         choose(head, ["a"], CHOICES)
 
 
-def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
+def test_a_configuration_may_name_one_architecture_without_a_list(classifier_folder, tmp_path):
     config = json.loads((classifier_folder / "config.json").read_text("utf-8"))
-    for built, kind in (
+
+    for architecture, kind in (
         ("BertLMHeadModel", "causal"),
         ("BertForMultipleChoice", "choice"),
         ("BertModel", "BertModel"),
     ):
-        (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
+        content = config | {"architectures": architecture}
+        (tmp_path / "config.json").write_text(json.dumps(content))
         assert find_model_kind(tmp_path) == kind

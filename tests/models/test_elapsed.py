@@ -1,4 +1,4 @@
-"""The line with the elapsed time of slow work."""
+"""A line shows the elapsed time of slow work."""
 
 import threading
 
@@ -8,16 +8,16 @@ from rightreasons.models.runs import elapsed
 
 
 class Bar:
-    """Records what is drawn; `drawn` is set by the first refresh."""
+    """Records what is drawn; the event `is_drawn` is set by the first refresh."""
 
     def __init__(self, desc, bar_format):
         self.lines = [desc]
-        self.drawn = threading.Event()
+        self.is_drawn = threading.Event()
         bars.append(self)
 
     def refresh(self):
         self.lines.append("refresh")
-        self.drawn.set()
+        self.is_drawn.set()
 
     def close(self):
         self.lines.append("close")
@@ -40,11 +40,12 @@ def test_the_line_is_drawn_at_once_and_again_until_the_work_ends(monkeypatch):
         with elapsed.show_elapsed("Loading x"):
             assert bars[0].lines[0] == "Loading x"
             # Another thread draws while this one works.
-            assert bars[0].drawn.wait(timeout=60)
+            assert bars[0].is_drawn.wait(timeout=60)
             raise ValueError("no weights")
 
     with pytest.raises(ValueError, match="no weights"):
         work()
+
     assert bars[0].lines[-1] == "close"
     assert set(bars[0].lines[1:-1]) == {"refresh"}
 

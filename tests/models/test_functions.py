@@ -1,4 +1,4 @@
-"""Functions whose answers come in the forms in which people have them, and files that name one."""
+"""Functions may return answers in the usual forms, and a file may name one."""
 
 import json
 import pickle
@@ -13,6 +13,7 @@ from transformers import ViTConfig, ViTForImageClassification
 
 import rightreasons
 from command_line import run
+from rightreasons.core.errors import ScoreKindError
 from rightreasons.models import as_scorer
 from rightreasons.models.unreadable import describe_file, describe_folder
 
@@ -22,22 +23,34 @@ TEXTS = ["a good film", "a dull one", "good"]
 POSITIVE = [0.875, 0.25, 0.875]
 
 
-def probability(text):
+def rate(text):
+    """Return P(positive) of a text."""
     return 0.875 if "good" in text else 0.25
 
 
-def by_name(text):
-    # In another order than `NAMES`.
-    return {"positive": probability(text), "negative": 1 - probability(text)}
+def rate_classes(text):
+    """Return the probability of each class, in another order than `NAMES`."""
+    return {"positive": rate(text), "negative": 1 - rate(text)}
 
 
-def as_members(text):
-    return [{"label": name, "score": score} for name, score in by_name(text).items()]
+def list_entries(text):
+    return [{"label": name, "score": score} for name, score in rate_classes(text).items()]
+
+
+def find_likeliest(text):
+    return max(list_entries(text), key=lambda entry: entry["score"])
+
+
+def rank_classes(text):
+    """Return the output of a zero-shot pipeline, which begins with the likeliest class."""
+    scores = rate_classes(text)
+    labels = sorted(scores, key=scores.get, reverse=True)
+    return {"sequence": text, "labels": labels, "scores": [scores[label] for label in labels]}
 
 
 def generate(texts):
     for text in texts:
-        yield [1 - probability(text), probability(text)]
+        yield [1 - rate(text), rate(text)]
 
 
 async def answer_later(texts):
@@ -46,28 +59,18 @@ async def answer_later(texts):
 
 FORMS = {
     "rows": lambda texts: list(generate(texts)),
-    "P(second class)": lambda texts: [probability(text) for text in texts],
-    "a column": lambda texts: [[probability(text)] for text in texts],
-    "by name": lambda texts: [by_name(text) for text in texts],
-    "a frame": lambda texts: pd.DataFrame([by_name(text) for text in texts]),
-    "a pipeline with top_k=None": lambda texts: [as_members(text) for text in texts],
-    "a pipeline": lambda texts: [
-        max(as_members(text), key=lambda member: member["score"]) for text in texts
-    ],
-    "a zero-shot pipeline": lambda texts: [
-        # The likeliest class comes first.
-        {
-            "sequence": text,
-            "labels": sorted(by_name(text), key=by_name(text).get, reverse=True),
-            "scores": sorted(by_name(text).values(), reverse=True),
-        }
-        for text in texts
-    ],
+    "P(second class)": lambda texts: [rate(text) for text in texts],
+    "a column": lambda texts: [[rate(text)] for text in texts],
+    "by name": lambda texts: list(map(rate_classes, texts)),
+    "a frame": lambda texts: pd.DataFrame(list(map(rate_classes, texts))),
+    "a pipeline with top_k=None": lambda texts: list(map(list_entries, texts)),
+    "a pipeline": lambda texts: list(map(find_likeliest, texts)),
+    "a zero-shot pipeline": lambda texts: list(map(rank_classes, texts)),
     "a tensor with gradients": lambda texts: torch.tensor(
         list(generate(texts)), requires_grad=True
     ),
     "bfloat16": lambda texts: torch.tensor(list(generate(texts))).bfloat16(),
-    "a list of tensors": lambda texts: [torch.tensor(row) for row in generate(texts)],
+    "a list of tensors": lambda texts: list(map(torch.tensor, generate(texts))),
     "a generator": generate,
     "a coroutine": answer_later,
 }
@@ -98,9 +101,10 @@ def test_logits_are_accepted_if_the_option_says_so(function):
     assert logits[:, 1] - logits[:, 0] == pytest.approx([2.0, -0.5, 2.0])
 
 
-def test_a_model_with_a_head_takes_no_kind_of_scores(classifier_folder):
+def test_a_model_with_a_head_has_no_option_for_the_kind_of_scores(classifier_folder):
     with pytest.raises(ValueError, match="`scores`") as error:
         as_scorer(classifier_folder, scores="logits")
+
     assert error.value.option == ("scores",)
 
 
@@ -118,54 +122,63 @@ NEIGHBOR = "def probability(text):\n    return 0.875 if 'good' in text else 0.25
 
 @pytest.fixture
 def module(tmp_path):
+    """A file with two functions, next to a module that it imports and a table."""
     (tmp_path / "neighbor.py").write_text(NEIGHBOR)
     path = tmp_path / "my_model.py"
     path.write_text(MODULE)
-    rows = [f"{'good' if i % 2 else 'dull'} film {i},{NAMES[i % 2]}" for i in range(40)]
-    (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]))
+    lines = ["text,label"]
+    for i in range(40):
+        lines.append(f"{'good' if i % 2 else 'dull'} film {i},{NAMES[i % 2]}")
+    (tmp_path / "data.csv").write_text("\n".join(lines))
     return path
+
+
+def read_label_names(report):
+    audit = json.loads((report / "audit.json").read_text())
+    return audit["model"]["label_names"]
 
 
 @pytest.mark.parametrize("options", [["predict"], ["logits", "--scores", "logits"]])
 def test_a_function_of_a_file_is_audited(module, tmp_path, capsys, options):
     function, *words = options
-    words += ["--label-names", ",".join(NAMES), "--n-resamples", "20", "--out", tmp_path / "report"]
+    out = tmp_path / "report"
+    words += ["--label-names", ",".join(NAMES), "--n-resamples", "20", "--out", out]
 
-    done = run(capsys, "calibration", f"{module}:{function}", tmp_path / "data.csv", *words)
+    finished = run(capsys, "calibration", f"{module}:{function}", tmp_path / "data.csv", *words)
 
-    assert done.code == 0, done.err
-    audit = json.loads((tmp_path / "report" / "audit.json").read_text())
-    assert audit["model"]["label_names"] == list(NAMES)
+    assert finished.code == 0, finished.err
+    assert read_label_names(out) == list(NAMES)
 
 
 def test_a_function_without_names_has_the_classes_of_the_data(module, tmp_path, capsys):
-    words = ["--n-resamples", "20", "--out", tmp_path / "report"]
+    out = tmp_path / "report"
+    words = ["--n-resamples", "20", "--out", out]
 
-    done = run(capsys, "calibration", f"{module}:predict", tmp_path / "data.csv", *words)
+    finished = run(capsys, "calibration", f"{module}:predict", tmp_path / "data.csv", *words)
 
-    assert done.code == 0, done.err
-    assert "by number: 0 is negative, 1 is positive" in done.err
-    audit = json.loads((tmp_path / "report" / "audit.json").read_text())
-    assert audit["model"]["label_names"] == list(NAMES)
+    assert finished.code == 0, finished.err
+    assert "by number: 0 is negative, 1 is positive" in finished.err
+    assert read_label_names(out) == list(NAMES)
 
 
-def test_a_function_whose_numbers_have_another_order_is_doubted(tmp_path):
+def test_a_function_with_another_order_of_classes_is_doubted(tmp_path):
     texts = [f"{'good' if i % 2 else 'dull'} film {i}" for i in range(60)]
     data = datasets.Dataset.from_dict({"text": texts, "label": [i % 2 for i in range(60)]})
     data = data.cast_column("label", datasets.ClassLabel(names=list(NAMES)))
-    said = []
+    messages = []
 
     rightreasons.audit(
-        lambda texts: [[probability(text), 1 - probability(text)] for text in texts],
+        lambda texts: [[rate(text), 1 - rate(text)] for text in texts],
         data,
         questions=["calibration"],
         n_resamples=10,
         out=tmp_path / "report",
         progress=False,
-        tell=said.append,
+        tell=messages.append,
     )
 
-    assert any("in the other order" in line and "--label-names" in line for line in said)
+    doubts = [message for message in messages if "in the other order" in message]
+    assert any("--label-names" in doubt for doubt in doubts)
 
 
 def test_a_function_of_one_text_is_not_taken_for_one_of_two():
@@ -178,18 +191,41 @@ def test_a_function_of_one_text_is_not_taken_for_one_of_two():
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [("my_model.py:predikt", "Did you mean 'predict'"), ("gone.py:predict", "is not there")],
 )
-def test_a_function_that_is_not_there_is_named(module, name, words):
-    with pytest.raises((ValueError, FileNotFoundError), match=words):
+def test_a_missing_function_is_named(module, name, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         as_scorer(str(module.parent / name), label_names=NAMES)
 
 
-def test_a_file_that_fails_is_named(tmp_path):
-    (tmp_path / "broken.py").write_text("import no_such_package\n")
+def test_logits_that_lie_between_0_and_1_by_accident_are_no_probabilities():
+    # A logit of the second class per text. Those of 40 of 300 texts are valid probabilities.
+    logits = np.linspace(-3, 4.5, 300)
+    scorer = as_scorer(lambda texts: [logits[int(text)] for text in texts], label_names=NAMES)
+
+    with pytest.raises(ScoreKindError, match="set `scores` to logits") as error:
+        scorer.predict([str(row) for row in range(300)])
+
+    assert error.value.option == ("scores",)
+
+
+def test_a_text_without_a_score_is_a_failure_of_its_own():
+    positive = [0.25, np.nan, 0.75]
+    scorer = as_scorer(lambda texts: [positive[int(text)] for text in texts], label_names=NAMES)
+
+    scores = scorer.predict(["0", "1", "2"])
+
+    assert scores.ids == ("0", "2")
+    assert list(scores.failures) == ["1"]
+
+
+def test_the_error_of_a_file_is_named(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("import no_such_package\n")
+
     with pytest.raises(ValueError, match="ModuleNotFoundError"):
-        as_scorer(f"{tmp_path / 'broken.py'}:predict", label_names=NAMES)
+        as_scorer(f"{path}:predict", label_names=NAMES)
 
 
 @pytest.mark.parametrize(
@@ -240,39 +276,41 @@ def make_object_of_a_package(package):
 
 
 @pytest.mark.parametrize(
-    ("package", "words"), [("spacy", "doc.cats"), ("fasttext", "removeprefix")]
+    ("package", "message"), [("spacy", "doc.cats"), ("fasttext", "removeprefix")]
 )
-def test_an_object_of_a_library_is_told_by_which_function_it_is_asked(package, words):
-    with pytest.raises(TypeError, match=words):
+def test_the_error_of_a_librarys_object_shows_a_function(package, message):
+    with pytest.raises(TypeError, match=message):
         as_scorer(make_object_of_a_package(package), label_names=NAMES)
 
 
-def test_a_class_is_no_model():
+def test_a_class_is_not_a_model():
     with pytest.raises(TypeError, match="the class Fraction"):
         as_scorer(Fraction, label_names=NAMES)
 
 
 @pytest.mark.parametrize("n_texts", [3, 150])
-def test_raw_outputs_are_told_which_option_says_so(n_texts):
+def test_the_error_of_raw_outputs_names_the_option(n_texts):
     scorer = as_scorer(lambda texts: [[3.0, -2.0] for text in texts], label_names=NAMES)
 
     # Few texts, of which all fail, and more than a run tries.
     with pytest.raises(ValueError, match="raw model outputs") as error:
         scorer.predict([f"film {i}" for i in range(n_texts)], progress=False)
+
     assert error.value.option == ("scores",)
 
 
-def test_other_names_of_classes_are_told_which_option_renames_them():
+def test_the_error_of_unknown_class_names_names_the_option():
     scorer = as_scorer(lambda texts: [{"LABEL_1": 0.7} for text in texts], label_names=NAMES)
 
     with pytest.raises(ValueError, match="LABEL_1") as error:
         scorer.predict(TEXTS, progress=False)
+
     assert error.value.option == ("label_names",)
 
 
 @pytest.mark.parametrize("options", [[], ["--style", "letters"]])
 @pytest.mark.parametrize(
-    ("model", "words"),
+    ("model", "message"),
     [
         ("missing.gguf", "no such file"),
         ("./missing", "does not exist"),
@@ -280,31 +318,37 @@ def test_other_names_of_classes_are_told_which_option_renames_them():
         ("hf://org/name", "Pass the hub id org/name."),
     ],
 )
-def test_a_missing_model_is_the_mistake_and_not_an_option(module, capsys, model, words, options):
-    done = run(capsys, "audit", model, module.parent / "data.csv", *options)
+def test_a_missing_model_is_the_mistake_and_not_an_option(module, capsys, model, message, options):
+    finished = run(capsys, "audit", model, module.parent / "data.csv", *options)
 
-    assert done.code == 2
-    assert words in done.err
+    assert finished.code == 2
+    assert message in finished.err
 
 
-def test_a_loaded_model_of_pictures_is_told_by_its_input():
+def test_a_loaded_model_of_images_is_refused():
     config = ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, image_size=16)
+    model = ViTForImageClassification(config)
+
     with pytest.raises(TypeError, match="reads pixel_values") as error:
-        as_scorer(ViTForImageClassification(config))
+        as_scorer(model)
+
     assert error.value.option == ("predictions",)
 
 
-def test_a_model_of_pictures_and_texts_is_named_by_its_architecture(tmp_path):
+def test_a_model_of_images_and_texts_is_named_by_its_architecture(tmp_path):
     config = {"model_type": "clip", "architectures": ["CLIPModel"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
+
     with pytest.raises(ValueError, match="it is CLIPModel") as error:
         as_scorer(tmp_path)
+
     assert "my_model.py:function" in str(error.value)
 
 
-def test_a_folder_with_weights_in_another_format_is_told_which_way_works(tmp_path):
+def test_the_error_of_weights_in_another_format_names_the_remedy(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "model.onnx").write_bytes(bytes(8))
+
     with pytest.raises(ValueError, match="my_model.py:function"):
         as_scorer(tmp_path)
 
@@ -312,14 +356,18 @@ def test_a_folder_with_weights_in_another_format_is_told_which_way_works(tmp_pat
 def test_a_damaged_gguf_file_is_named(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF cut")
+
     with pytest.raises(ValueError, match="interrupted download") as error:
         as_scorer(path)
+
     assert str(path) in str(error.value)
 
 
-def test_a_model_of_pictures_is_told_by_its_input(tmp_path):
+def test_a_model_of_images_in_a_folder_is_refused(tmp_path):
     config = {"model_type": "vit", "architectures": ["ViTForImageClassification"]}
     (tmp_path / "config.json").write_text(json.dumps(config))
+
     with pytest.raises(ValueError, match="reads pixel_values") as error:
         as_scorer(tmp_path)
+
     assert error.value.option == ("predictions",)

@@ -1,4 +1,4 @@
-"""Items as a model reads them: their sequences, labels and batches, and the frame that computes over them."""
+"""Items as a model reads them: their tokens, labels and batches, and the runs that compute over them."""
 
 import numpy as np
 import pytest
@@ -32,59 +32,63 @@ def chooser():
     return tiny_encoder("bert", n_labels=None)
 
 
-def input_norms(items, **options):
-    """A whole gradient-free method in the frame: the summed squares of the ids that the model receives."""
+def run_norms(items, **options):
+    """Run a whole method without gradients: the summed squares of the ids that the model receives."""
 
     def compute(inputs, batch):
-        real = inputs["input_ids"] * inputs["attention_mask"]
-        return {
-            "sum": (real.flatten(1) ** 2).sum(dim=1).numpy(),
-            "shape": np.full(len(batch), real.dim()),
-        }
+        ids = inputs["input_ids"] * inputs["attention_mask"]
+        norms = (ids.flatten(1) ** 2).sum(dim=1).numpy()
+        return {"sum": norms, "shape": np.full(len(batch), ids.dim())}
 
     return items.run("norms", compute, progress=False, **options)
 
 
+def sum_squares(tokenizer, *texts):
+    return sum(token**2 for token in tokenizer(*texts)["input_ids"])
+
+
 def test_an_item_gets_its_own_row_whatever_its_batch(bert):
-    expected = [sum(token**2 for token in bert.tokenizer(text)["input_ids"]) for text in TEXTS]
+    expected = [sum_squares(bert.tokenizer, text) for text in TEXTS]
+
     for batch_size in (1, 2, 9):
-        assert (
-            input_norms(Items.of(bert, TEXTS), batch_size=batch_size).array("sum").tolist()
-            == expected
-        )
+        columns = run_norms(Items.of(bert, TEXTS), batch_size=batch_size)
+        assert columns.array("sum").tolist() == expected
 
 
 def test_pairs_of_prompts_and_choices_are_items_of_their_own(chooser):
     pairs = Items.of_pairs(chooser, ChoiceItems.check(PROMPTS, CHOICES, ids="abcd"))
     assert pairs.ids[:3] == ("a (choice 0)", "a (choice 1)", "b (choice 0)")
     assert len(pairs) == len(set(pairs.ids)) == 10
-    columns = input_norms(pairs)
-    assert columns.array("sum").tolist() == [
-        sum(token**2 for token in chooser.tokenizer(prompt, choice)["input_ids"])
-        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
-        for choice in row
-    ]
-    assert columns.array("shape").tolist() == [3] * 10  # (n, 1, T)
+
+    columns = run_norms(pairs)
+
+    expected = []
+    for prompt, choices in zip(PROMPTS, CHOICES, strict=True):
+        expected += [sum_squares(chooser.tokenizer, prompt, choice) for choice in choices]
+    assert columns.array("sum").tolist() == expected
+    # (n, 1, T)
+    assert columns.array("shape").tolist() == [3] * 10
 
 
-def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
+def test_a_stored_run_is_only_used_for_equal_items_options_and_models(bert, tmp_path):
+    out = tmp_path / "run"
     items = Items.of(bert, TEXTS)
-    options = {"out": tmp_path / "run", "depends": {"options": {"power": 2}}}
-    first = input_norms(items, notes={"about.json": ["x"]}, **options)
-    assert Store.open(tmp_path / "run").read_json("about.json") == ["x"]
-    np.testing.assert_array_equal(input_norms(items, **options)["sum"], first["sum"])
-    for change, what in (
-        (
-            lambda: input_norms(items, out=tmp_path / "run", depends={"options": {"power": 3}}),
-            "options",
-        ),
-        (lambda: input_norms(Items.of(bert, TEXTS, ids="abcdef"), **options), "ids"),
-        (lambda: input_norms(Items.of(bert, TEXTS, max_length=5), **options), "texts"),
-        (lambda: input_norms(Items.of(tiny_encoder("bert", seed=1), TEXTS), **options), "model"),
-        (lambda: predict(bert, TEXTS, out=tmp_path / "run", progress=False), "kind"),
+    options = {"out": out, "depends": {"options": {"power": 2}}}
+    computed = run_norms(items, notes={"about.json": ["x"]}, **options)
+    assert Store.open(out).read_json("about.json") == ["x"]
+    np.testing.assert_array_equal(run_norms(items, **options)["sum"], computed["sum"])
+
+    other_options = {"out": out, "depends": {"options": {"power": 3}}}
+    other_bert = tiny_encoder("bert", seed=1)
+    for run, difference in (
+        (lambda: run_norms(items, **other_options), "options"),
+        (lambda: run_norms(Items.of(bert, TEXTS, ids="abcdef"), **options), "ids"),
+        (lambda: run_norms(Items.of(bert, TEXTS, max_length=5), **options), "texts"),
+        (lambda: run_norms(Items.of(other_bert, TEXTS), **options), "model"),
+        (lambda: predict(bert, TEXTS, out=out, progress=False), "kind"),
     ):
-        with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"):
-            change()
+        with pytest.warns(SetAsideWarning, match=f"differs in .*{difference}"):
+            run()
 
 
 def test_the_first_item_that_is_not_finite_is_named(bert):
@@ -94,8 +98,9 @@ def test_the_first_item_that_is_not_finite_is_named(bert):
         items.check_finite(np.array([False, True, False]), np.array([4, 2, 1]))
 
 
-def test_labels_are_classes(bert):
+def test_labels_are_checked_against_the_classes(bert):
     items = Items.of(bert, TEXTS[:4])
+
     assert items.check_labels(None) is None
     assert items.check_labels([1, 2, -1, 0]).tolist() == [1, 2, -1, 0]
     with pytest.raises(ValueError, match="between -1 and 2, but item 2 is 3"):
@@ -104,20 +109,19 @@ def test_labels_are_classes(bert):
         items.check_labels([1, 2, -1, 0], minimum=0)
 
 
-def test_the_places_of_tokens(bert):
+def test_tokens_have_the_positions_of_their_characters(bert):
     items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""])
-    rows = zip(
-        items.encoded.row,
-        items.token_positions.sequence,
-        items.token_positions.start,
-        items.token_positions.end,
-        strict=True,
-    )
-    words = [
-        (row, (items.texts, items.text_pairs)[part][row][start:end])
-        for row, part, start, end in rows
-        if start < end
-    ]
+    positions = items.token_positions
+    texts_of_sequence = (items.texts, items.text_pairs)
+
+    words = []
+    for row, sequence, start, end in zip(
+        items.encoded.row, positions.sequence, positions.start, positions.end, strict=True
+    ):
+        # Special tokens have no characters.
+        if start < end:
+            words.append((row, texts_of_sequence[sequence][row][start:end]))
+
     assert words == [
         (0, "the"),
         (0, "film"),
@@ -129,9 +133,10 @@ def test_the_places_of_tokens(bert):
     ]
 
 
-def test_tokens_know_their_item_and_part(chooser):
+def test_tokens_are_grouped_by_item_and_part(chooser):
     items = Items.of_pairs(chooser, ChoiceItems.check(PROMPTS[1:2], CHOICES[1:2]))
     scores = np.arange(items.encoded.offsets[-1], dtype=np.float64)
+
     for unit in ("wordpiece", "word"):
         tokens = merge_pieces(items, scores, unit=unit, merge="sum")
         assert tokens.tokens == (("what", "a"), ("what", "the", "film"), ("what", "good", "story"))
@@ -141,16 +146,14 @@ def test_tokens_know_their_item_and_part(chooser):
 
 
 def test_a_model_is_frozen_during_a_run(bert):
-    def compute(inputs, batch):
+    def record_gradients(inputs, batch):
         assert not bert.model.training
-        return {
-            "gradients": np.array(
-                [parameter.requires_grad for parameter in bert.model.parameters()]
-            )[: len(batch)]
-        }
+        has_gradients = [parameter.requires_grad for parameter in bert.model.parameters()]
+        return {"gradients": np.array(has_gradients)[: len(batch)]}
 
     bert.model.train()
-    columns = Items.of(bert, TEXTS).run("frozen", compute, batch_size=2, progress=False)
+    columns = Items.of(bert, TEXTS).run("frozen", record_gradients, batch_size=2, progress=False)
+
     assert not columns.array("gradients").any()
     assert bert.model.training
     bert.model.eval()

@@ -1,4 +1,4 @@
-"""Bars of parts of a work, which show how much of all of it is left."""
+"""A bar of one part of a work also shows how much of all parts is left."""
 
 import numpy as np
 import pytest
@@ -40,12 +40,12 @@ def bar(monkeypatch):
     return bar
 
 
-def test_the_time_left_is_that_of_all_parts():
+def test_the_remaining_time_is_that_of_all_parts():
     total = RequestTotal({"the items": 40, "probes": 60})
     total.begin("the items")
     total.advance(10, seconds=20.0)
 
-    # 90 requests are left, at 2 seconds each.
+    # 90 requests remain, at 2 seconds each.
     assert total.describe() == "10/100 requests in all, 03:00 left"
 
 
@@ -58,11 +58,12 @@ def test_a_part_that_was_stored_counts_as_finished_but_not_for_the_speed():
     assert total.describe() == "60/100 requests in all, 00:40 left"
 
 
-def test_a_part_that_asks_more_than_planned_ends_where_it_was_planned_to_end():
+def test_a_part_that_sends_more_than_planned_counts_as_planned():
     total = RequestTotal({"the items": 40, "probes": 60})
     total.begin("the items")
     total.advance(50, seconds=10.0)
 
+    # 60 requests remain, at 0.2 seconds each.
     assert total.describe() == "40/100 requests in all, 00:12 left"
 
 
@@ -87,7 +88,7 @@ def test_a_bar_moves_by_its_units_and_the_total_by_items(bar, lengths):
     assert [text.split(" requests")[0] for text in bar.postfixes] == ["2/10", "3/10"]
 
 
-def test_without_a_total_a_bar_is_about_its_items_alone(bar):
+def test_without_a_total_a_bar_only_shows_its_items(bar):
     begin_step("the items")
     items = np.arange(5)
     with open_item_bar(BarText("items"), items, is_shown=True) as advance:
@@ -97,13 +98,13 @@ def test_without_a_total_a_bar_is_about_its_items_alone(bar):
     assert bar.postfixes == []
 
 
-def test_what_the_outer_block_names_is_not_repeated():
+def test_a_title_does_not_repeat_that_of_the_outer_block():
     with progress.prefix_bar_titles("predictions", "test"):
         assert progress.make_title("predictions") == "predictions, test"
         assert progress.make_title("attributions") == "predictions, test: attributions"
 
 
-def test_a_bar_disappears_when_its_work_is_done(monkeypatch, capsys):
+def test_a_bar_disappears_when_its_work_is_finished(monkeypatch, capsys):
     monkeypatch.setattr(progress, "is_progress_visible", lambda: True)
 
     with progress.progress_bar(3, "items", shown=True) as bar:
@@ -111,6 +112,6 @@ def test_a_bar_disappears_when_its_work_is_done(monkeypatch, capsys):
 
     output = capsys.readouterr().err
     assert "items:" in output
-    # The last that is written is an empty line over the bar, without a line break.
+    # The output ends with an empty line over the bar, without a line break.
     assert "\n" not in output
     assert output.rsplit("\r", 1)[-1].strip() == ""

@@ -1,4 +1,4 @@
-"""The repair turn reads what no form gives, only by a model that reads; and two gates keep the unread from deciding."""
+"""A second request reads answers that no form gives, only by a model that reads; two gates limit unread answers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,18 @@ OPTIONS = ("to run away", "to stay", "to eat", "to sleep")
 class Engine:
     """Answers items by a function of their number, and repair requests by a function of the prompt."""
 
-    name, fingerprint, thinks, budget, has_template = "toy", "toy", False, 32, True
+    name = "toy"
+    fingerprint = "toy"
+    thinks = False
+    budget = 32
+    has_template = True
 
     def __init__(self, reply, read=choose, abilities=("text",)):
-        self.reply, self.read, self.abilities = reply, read, frozenset(abilities)
+        self.reply = reply
+        self.read = read
+        self.abilities = frozenset(abilities)
         self.repairs = []
-        self.asked = []
+        self.item_names = []
 
     def render(self, prompt):
         return prompt[-1]["content"]
@@ -48,25 +54,26 @@ class Engine:
                 self.repairs.append(prompt)
                 replies.append([Reply(self.read(prompt))])
             else:
-                self.asked.append(request.name)
+                self.item_names.append(request.name)
                 replies.append([self.reply(int(request.name))])
         return Answers(replies)
 
 
-def first_listed(prompt):
+def choose_first_option(prompt):
     """Choose the option that is listed first, whatever the text says."""
     return OPTION.search(prompt)[1]
 
 
+def choose_items(scorer, n_items):
+    prompts = [f"Which, {n}?" for n in range(n_items)]
+    labels = [n % 4 for n in range(n_items)]
+    return scorer.choose(prompts, [OPTIONS] * n_items, labels=labels, progress=False)
+
+
 def ask(engine, n_items=12, **prompt):
+    """Return a scorer by generated answers, and its scores."""
     scorer = Prompted(Prompt(scoring="generated", form="line", **prompt), engine)
-    scores = scorer.choose(
-        [f"Which, {n}?" for n in range(n_items)],
-        [OPTIONS] * n_items,
-        labels=[n % 4 for n in range(n_items)],
-        progress=False,
-    )
-    return scorer, scores
+    return scorer, choose_items(scorer, n_items)
 
 
 def say_in_words(number):
@@ -100,7 +107,7 @@ def test_a_second_request_shows_the_options_with_the_letters_of_the_answer():
     assert "Option D" in forward
 
 
-@pytest.mark.parametrize("read", [first_listed, lambda prompt: "A", lambda prompt: NONE])
+@pytest.mark.parametrize("read", [choose_first_option, lambda prompt: "A", lambda prompt: NONE])
 def test_a_model_that_does_not_read_repairs_nothing(read):
     engine = Engine(say_in_words, read)
 
@@ -112,10 +119,10 @@ def test_a_model_that_does_not_read_repairs_nothing(read):
     assert len(engine.repairs) == 2 * N_CONTROLS
 
 
-def test_a_reading_that_depends_on_the_order_of_the_options_is_none():
+def test_a_reading_that_depends_on_the_order_of_the_options_does_not_count():
     def read(prompt):
         text = prompt.partition("<<<")[2]
-        return first_listed(prompt) if "unclear" in text else choose(prompt)
+        return choose_first_option(prompt) if "unclear" in text else choose(prompt)
 
     reader = SecondReader(Engine(None, read))
     texts = [
@@ -129,12 +136,13 @@ def test_a_reading_that_depends_on_the_order_of_the_options_is_none():
 
 
 @pytest.mark.parametrize("finish", ["length", "refusal", "content_filter"])
-def test_what_is_no_finished_text_is_not_sent_back(finish):
+def test_only_complete_texts_are_sent_in_a_second_request(finish):
     engine = Engine(lambda number: Reply("I take option B, as", finish=finish))
 
     _, scores = ask(engine)
 
-    assert (len(scores), engine.repairs) == (0, [])
+    assert len(scores) == 0
+    assert engine.repairs == []
 
 
 def test_a_second_request_can_be_turned_off():
@@ -142,17 +150,16 @@ def test_a_second_request_can_be_turned_off():
 
     _, scores = ask(engine, repair="off")
 
-    assert (len(scores), engine.repairs) == (6, [])
+    assert len(scores) == 6
+    assert engine.repairs == []
 
 
-def test_bounds_repeat_the_readings_of_second_requests():
+def test_bounds_reuse_the_readings_of_second_requests():
     engine = Engine(say_in_words)
     scorer, scores = ask(engine)
     n_repairs = len(engine.repairs)
 
-    bounded = scorer.assuming("wrong").choose(
-        [f"Which, {n}?" for n in range(12)], [OPTIONS] * 12, labels=[n % 4 for n in range(12)]
-    )
+    bounded = choose_items(scorer.assuming("wrong"), 12)
 
     assert bounded.predicted.tolist() == scores.predicted.tolist()
     assert len(engine.repairs) == n_repairs
@@ -164,21 +171,19 @@ def test_a_run_of_unread_answers_ends_after_twenty():
     with pytest.raises(UnreadAnswersError, match="20 of the first 20") as error:
         ask(engine, n_items=60)
 
-    assert len(engine.asked) == 20
-    assert re.findall(r"depends on \d", str(error.value)) == [
-        "depends on 0",
-        "depends on 1",
-        "depends on 2",
-    ]
+    assert len(engine.item_names) == 20
+    examples = re.findall(r"depends on \d", str(error.value))
+    assert examples == ["depends on 0", "depends on 1", "depends on 2"]
     assert "form" in error.value.option
 
 
-def test_refusals_are_outcomes_and_end_nothing():
+def test_refusals_are_outcomes_and_do_not_end_a_run():
     engine = Engine(lambda number: Reply(finish="refusal", refusal="I can't."))
 
     _, scores = ask(engine, n_items=30)
 
-    assert (len(scores), len(engine.asked)) == (0, 30)
+    assert len(scores) == 0
+    assert len(engine.item_names) == 30
 
 
 @pytest.mark.parametrize(("n_unread", "n_answers"), [(10, 20), (19, 19)])
@@ -188,16 +193,16 @@ def test_half_of_twenty_answers_may_be_unread(n_unread, n_answers):
 
 def test_dependence_is_fishers_test_corrected_for_the_values():
     labels = np.repeat([0, 1, 2], 10)
-    unread = (labels == 1) & (np.arange(30) % 2 == 0)
+    is_unread = (labels == 1) & (np.arange(30) % 2 == 0)
 
     # 5 unread answers of 30, all among the 10 with label 1: C(10, 5) / C(30, 5) = 252 / 142506,
     # one-sided; no table of the other side is as unlikely. Holm: times 3.
-    assert compute_dependence(unread, labels) == pytest.approx(3 * 252 / 142506)
+    assert compute_dependence(is_unread, labels) == pytest.approx(3 * 252 / 142506)
     assert compute_dependence(np.zeros(30, bool), labels) == 1.0
-    assert compute_dependence(unread, np.zeros(30)) == 1.0
+    assert compute_dependence(is_unread, np.zeros(30)) == 1.0
 
 
-def test_planted_texts_choose_in_every_wording_alike_and_a_third_chooses_nothing():
+def test_planted_texts_have_all_wordings_and_a_third_chooses_nothing():
     texts = [
         UnreadText("a", "Hm.", tuple("ABCD"), OPTIONS),
         UnreadText("b", "Well.", tuple("AB"), OPTIONS[:2]),
@@ -205,16 +210,15 @@ def test_planted_texts_choose_in_every_wording_alike_and_a_third_chooses_nothing
 
     controls, truths = _make_controls(texts, seed=3)
 
-    # Of twelve, numbers 2, 5, 8 and 11 choose nothing, and the others in three wordings by turns of three.
-    assert [number for number in range(12) if truths[number] == NO_ANSWER] == [2, 5, 8, 11]
+    # Of twelve, numbers 2, 5, 8 and 11 choose nothing, and the others in three wordings by turns of
+    # three.
+    without_choice = [number for number in range(12) if truths[number] == NO_ANSWER]
+    assert without_choice == [2, 5, 8, 11]
     beginnings = Counter(control.text.split()[0] for control in controls)
     assert beginnings == {"Having": 4, "Not": 2, "The": 2, "I": 4}
     for control, truth in zip(controls, truths, strict=True):
         if truth != NO_ANSWER:
             assert control.options[truth] in control.text
     # The texts take turns, too.
-    assert [control.name for control in controls[:3]] == [
-        "a/control 0",
-        "b/control 1",
-        "a/control 2",
-    ]
+    names = [control.name for control in controls[:3]]
+    assert names == ["a/control 0", "b/control 1", "a/control 2"]

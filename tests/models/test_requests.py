@@ -1,4 +1,4 @@
-"""Prompts and choices as tokens: together, and cut where lm-evaluation-harness cuts them."""
+"""Prompts and choices are encoded together, and split where lm-evaluation-harness splits them."""
 
 import pytest
 import transformers
@@ -8,119 +8,134 @@ from rightreasons.models.choices import bare
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.prompts import Item
 
+ALPHABET = "▁abcdefghijklmnopqrstuvwxyz.\n"
 
-def letters(*, prepend=False, special=None, merges=()):
-    """A tokenizer of letters and the mark of a space; as Llama 2's, it may put one before the text."""
-    alphabet = [
-        "<unk>",
-        "<s>",
-        "</s>",
-        *"▁abcdefghijklmnopqrstuvwxyz.\n",
-        *(a + b for a, b in merges),
-    ]
-    inner = Tokenizer(
-        models.BPE(
-            {token: index for index, token in enumerate(alphabet)}, list(merges), unk_token="<unk>"
-        )
-    )
-    steps = [normalizers.Prepend("▁")] if prepend else []
-    inner.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
+
+def make_letter_tokenizer(*, prepends_space=False, template=None, merges=()):
+    """Return a tokenizer of letters and the mark of a space.
+
+    Args:
+        prepends_space: Whether it puts a space before a text, as Llama 2's does.
+        template: Special tokens around a text; None for no special tokens.
+        merges: Pairs of letters that are one token.
+    """
+    tokens = ["<unk>", "<s>", "</s>", *ALPHABET, *map("".join, merges)]
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    inner = Tokenizer(models.BPE(vocabulary, list(merges), unk_token="<unk>"))
+    steps = [normalizers.Replace(" ", "▁")]
+    if prepends_space:
+        steps.insert(0, normalizers.Prepend("▁"))
+    inner.normalizer = normalizers.Sequence(steps)
     inner.pre_tokenizer = pre_tokenizers.Split("|", "isolated")
-    if special:
+    if template:
         inner.post_processor = processors.TemplateProcessing(
-            single=special, special_tokens=[("<s>", 1), ("</s>", 2)]
+            single=template, special_tokens=[("<s>", 1), ("</s>", 2)]
         )
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )
 
 
-def asked_of(scorer, prompt, choices):
-    """The tokens that a language model is asked."""
+def tokenize(scorer, prompt, choices):
+    """Return the tokenized items that a language model scores."""
     prompted = bare(scorer, "sum")
     request = prompted.rendering.request(Item("x", {"prompt": prompt, "choices": choices}))
     return prompted.engine.tokenize([request])[0]
 
 
-def stand_in(tokenizer, start_token, max_length):
-    """A language model without weights, of which a few things are known."""
-    known = {
+def make_stub(tokenizer, start_token, max_length):
+    """Return a language model without weights, with what tokenization depends on."""
+    attributes = {
         "start_token": start_token,
         "max_length": max_length,
         "abilities": frozenset(("likelihoods",)),
     }
-    return type("StandIn", (CausalLM,), known)(None, tokenizer, "m")
+    return type("StandIn", (CausalLM,), attributes)(None, tokenizer, "m")
 
 
-def cut(tokenizer, prompt, choices, *, start_token=1, max_length=99):
-    """What each choice is read after, and what is scored, as text."""
-    scorer = stand_in(tokenizer, start_token, max_length)
-    items = asked_of(scorer, prompt, choices)
-    rows = {}
-    for asked in items:
-        for place, choice in zip(asked.choice_indices, asked.choices, strict=True):
-            rows[place] = tuple(
-                "".join(tokenizer.convert_ids_to_tokens(part)) for part in (asked.prompt, choice)
-            )
-    return [rows[place] for place in range(len(choices))]
+def split(tokenizer, prompt, choices, *, start_token=1, max_length=99):
+    """Return what each choice is read after, and what is scored, as text."""
+
+    def decode(tokens):
+        return "".join(tokenizer.convert_ids_to_tokens(tokens))
+
+    scorer = make_stub(tokenizer, start_token, max_length)
+    pairs = {}
+    for item in tokenize(scorer, prompt, choices):
+        for index, choice in zip(item.choice_indices, item.choices, strict=True):
+            pairs[index] = (decode(item.prompt), decode(choice))
+    return [pairs[index] for index in range(len(choices))]
 
 
 def test_the_space_belongs_to_the_choice():
-    assert cut(letters(), "ab", ["c", "cd"]) == [("ab", "▁c"), ("ab", "▁cd")]
+    pairs = split(make_letter_tokenizer(), "ab", ["c", "cd"])
+
+    assert pairs == [("ab", "▁c"), ("ab", "▁cd")]
 
 
-def test_a_space_that_the_tokenizer_puts_before_texts_stands_before_the_prompt_alone():
-    assert cut(letters(prepend=True), "ab", ["c", "cd"]) == [("▁ab", "▁c"), ("▁ab", "▁cd")]
+def test_a_space_that_the_tokenizer_prepends_is_only_before_the_prompt():
+    pairs = split(make_letter_tokenizer(prepends_space=True), "ab", ["c", "cd"])
+
+    assert pairs == [("▁ab", "▁c"), ("▁ab", "▁cd")]
 
 
 def test_white_space_at_the_end_of_a_prompt_belongs_to_the_choice():
-    assert cut(letters(), "ab ", ["c", "d"]) == [("ab", "▁▁c"), ("ab", "▁▁d")]
-    assert cut(letters(), "ab \n", ["c", "d"]) == [("ab", "▁\n▁c"), ("ab", "▁\n▁d")]
+    tokenizer = make_letter_tokenizer()
+
+    assert split(tokenizer, "ab ", ["c", "d"]) == [("ab", "▁▁c"), ("ab", "▁▁d")]
+    assert split(tokenizer, "ab \n", ["c", "d"]) == [("ab", "▁\n▁c"), ("ab", "▁\n▁d")]
 
 
-def test_tokens_across_the_border_are_cut_by_the_length_of_the_prompt():
-    """With "b▁" as one token, prompt and choice are a, b▁, c; the prompt alone is a, b. The harness cuts after two."""
-    assert cut(letters(merges=[("b", "▁")]), "ab", ["cd", "c"]) == [("ab", "cd"), ("ab", "c")]
+def test_tokens_across_the_border_are_split_by_the_length_of_the_prompt():
+    """With "b▁" as one token, prompt and choice are a, b▁, c; the prompt alone is a, b. The harness splits after two."""
+    tokenizer = make_letter_tokenizer(merges=[("b", "▁")])
+
+    assert split(tokenizer, "ab", ["cd", "c"]) == [("ab", "cd"), ("ab", "c")]
 
 
 def test_an_empty_prompt_is_the_start_token():
-    assert cut(letters(), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
-    assert cut(letters(special="<s> $A"), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
-    assert cut(letters(), "  ", ["c", "d"]) == [("<s>", "▁▁▁c"), ("<s>", "▁▁▁d")]
-    with pytest.raises(
-        ValueError,
-        match="end-of-sequence token",
-    ):
-        cut(letters(), "", ["c", "d"], start_token=None)
+    tokenizer = make_letter_tokenizer()
+    with_start = make_letter_tokenizer(template="<s> $A")
+
+    assert split(tokenizer, "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
+    assert split(with_start, "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
+    assert split(tokenizer, "  ", ["c", "d"]) == [("<s>", "▁▁▁c"), ("<s>", "▁▁▁d")]
+    with pytest.raises(ValueError, match="end-of-sequence token"):
+        split(tokenizer, "", ["c", "d"], start_token=None)
 
 
-def test_special_tokens_stand_before_the_prompt_and_none_behind_the_choice():
-    assert cut(letters(special="<s> $A"), "ab", ["c", "d"]) == [("<s>ab", "▁c"), ("<s>ab", "▁d")]
-    assert cut(letters(special="<s> $A </s>"), "ab", ["c", "d"]) == [
-        ("<s>ab", "▁c"),
-        ("<s>ab", "▁d"),
-    ]
+def test_special_tokens_are_before_the_prompt_and_not_after_the_choice():
+    with_start = make_letter_tokenizer(template="<s> $A")
+    with_both = make_letter_tokenizer(template="<s> $A </s>")
+    expected = [("<s>ab", "▁c"), ("<s>ab", "▁d")]
+
+    assert split(with_start, "ab", ["c", "d"]) == expected
+    assert split(with_both, "ab", ["c", "d"]) == expected
     # A chat template has written the start token already.
-    assert cut(letters(special="<s> $A"), "<s>ab", ["c", "d"]) == [("<s>ab", "▁c"), ("<s>ab", "▁d")]
+    assert split(with_start, "<s>ab", ["c", "d"]) == expected
 
 
 def test_long_prompts_lose_their_beginning_by_choice():
-    """The model reads five tokens, and the last of a choice is not read: six are kept."""
-    got = cut(letters(), "abcdefgh", ["x", "yz", "w"], max_length=5)
-    assert got == [("efgh", "▁x"), ("fgh", "▁yz"), ("efgh", "▁w")]
-    scorer = stand_in(letters(), 1, 5)
-    items = asked_of(scorer, "abcd", ["x", "yzu"])
-    assert [(asked.truncated, asked.choice_indices) for asked in items] == [
-        (False, [0]),
-        (True, [1]),
-    ]
-    assert cut(letters(), "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
+    """The model reads five tokens, and the last of a choice is not read: six remain."""
+    tokenizer = make_letter_tokenizer()
+    pairs = split(tokenizer, "abcdefgh", ["x", "yz", "w"], max_length=5)
+    assert pairs == [("efgh", "▁x"), ("fgh", "▁yz"), ("efgh", "▁w")]
+
+    complete, truncated = tokenize(make_stub(tokenizer, 1, 5), "abcd", ["x", "yzu"])
+    assert complete.truncated is False
+    assert complete.choice_indices == [0]
+    assert truncated.truncated is True
+    assert truncated.choice_indices == [1]
+
+    assert split(tokenizer, "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
     with pytest.raises(ValueError, match=r"\(up to 5 tokens\)"):
-        cut(letters(), "ab", ["vwxyz"], max_length=5)
+        split(tokenizer, "ab", ["vwxyz"], max_length=5)
 
 
 def test_a_choice_without_tokens_is_an_error():
-    dropped = letters()
-    dropped.backend_tokenizer.normalizer = normalizers.Replace(" ", "")
+    tokenizer = make_letter_tokenizer()
+    # Without spaces, an empty choice has no token.
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace(" ", "")
+
     with pytest.raises(ValueError, match="'x' has no tokens"):
-        cut(dropped, "ab", ["c", ""])
+        split(tokenizer, "ab", ["c", ""])

@@ -1,3 +1,5 @@
+"""Models are run in batches, whose results are stored, resumed, and halved if memory lacks."""
+
 import json
 import os
 import signal
@@ -22,301 +24,335 @@ from rightreasons.models.runs.progress import BarText, prefix_bar_titles
 RUN = {"kind": "test", "model": "abc"}
 
 
-def ragged(*rows):
-    return Ragged(
-        np.array([x for row in rows for x in row], float), np.cumsum([0, *map(len, rows)])
-    )
+def make_ragged(*rows):
+    values = np.concatenate([np.array(row, float) for row in rows])
+    return Ragged(values, np.cumsum([0, *map(len, rows)]))
 
 
-def test_chunks_come_back_in_order(tmp_path):
+def test_chunks_are_read_in_the_order_of_the_items(tmp_path):
     store = Store(tmp_path / "out", RUN)
-    store.write(
-        Columns(
-            np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}
-        )
-    )
-    store.write(
-        Columns(
-            np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}
-        )
-    )
+    table = np.array([[3.0, 3.5], [1.0, 1.5]])
+    store.write(Columns(np.array([3, 1]), {"x": table, "r": make_ragged([3, 3, 3], [1])}))
+    table = np.array([[2.0, 2.5], [0.0, 0.5]])
+    store.write(Columns(np.array([2, 0]), {"x": table, "r": make_ragged([2, 2], [])}))
+
     chunk = Store(tmp_path / "out", RUN).read()
+
     assert chunk.positions.tolist() == [0, 1, 2, 3]
     assert chunk.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
     assert [row.tolist() for row in chunk.columns["r"]] == [[], [1], [2, 2], [3, 3, 3]]
 
 
-def test_an_item_that_comes_twice_is_kept_once():
-    twice = join(
-        [
-            Columns(np.array([0, 1]), {"x": np.array([0, 1])}),
-            Columns(np.array([1, 2]), {"x": np.array([1, 2])}),
-        ]
-    )
-    assert twice.columns["x"].tolist() == [0, 1, 2]
+def test_an_item_in_two_chunks_counts_once():
+    columns = Columns(np.array([0, 1]), {"x": np.array([0, 1])})
+    overlapping = Columns(np.array([1, 2]), {"x": np.array([1, 2])})
+
+    assert join([columns, overlapping]).columns["x"].tolist() == [0, 1, 2]
 
 
-def one_chunk(folder, run=RUN, value=0.5):
+def write_chunk(folder, run=RUN):
+    """Return a store with a chunk of 50 items."""
     store = Store(folder, run)
-    store.write(Columns(np.arange(50), {"x": np.random.default_rng(0).normal(value, size=50)}))
+    values = np.random.default_rng(0).normal(0.5, size=50)
+    store.write(Columns(np.arange(50), {"x": values}))
     return store
 
 
 def test_results_of_another_run_are_set_aside(tmp_path):
-    one_chunk(tmp_path)
-    with pytest.warns(
-        SetAsideWarning,
-        match="run, which differs",
-    ):
-        other = Store(tmp_path, {"kind": "other", "model": "xyz"})
-    assert len(other.read()) == 0
-    other.write(Columns(np.array([0]), {"x": np.array([9.0])}))
+    write_chunk(tmp_path)
+
+    with pytest.warns(SetAsideWarning, match="run, which differs"):
+        other_store = Store(tmp_path, {"kind": "other", "model": "xyz"})
+    assert len(other_store.read()) == 0
+
+    other_store.write(Columns(np.array([0]), {"x": np.array([9.0])}))
     with pytest.warns(SetAsideWarning, match="differs in kind and model"):
         assert len(Store(tmp_path, RUN).read()) == 0
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").write_text("x")
+    file = tmp_path / "thesis.tex"
+    file.write_text("x")
+
     with pytest.raises(ValueError, match="holds other files"):
         Store(tmp_path, RUN)
     with pytest.raises(ValueError, match="is a file"):
-        Store(tmp_path / "thesis.tex", RUN)
+        Store(file, RUN)
     with pytest.raises(ValueError, match=r"but manifest\.json"):
         Store.open(tmp_path)
 
 
-def test_a_chunk_of_another_run_is_not_served(tmp_path):
-    mine, other = (
-        Store(tmp_path / "mine", RUN),
-        one_chunk(tmp_path / "other", {**RUN, "model": "xyz"}),
-    )
+def test_a_chunk_of_another_run_is_not_used(tmp_path):
+    store = Store(tmp_path / "mine", RUN)
+    other_store = write_chunk(tmp_path / "other", {**RUN, "model": "xyz"})
     name = "chunk-000000000.npz"
-    (other.folder / name).rename(mine.folder / name)
+    (other_store.folder / name).rename(store.folder / name)
+
     with pytest.warns(SetAsideWarning, match="computed again"):
-        assert len(mine.read()) == 0
-    assert (mine.folder / ".set-aside" / name).is_file()
+        assert len(store.read()) == 0
+    assert (store.folder / ".set-aside" / name).is_file()
 
 
-def test_no_flipped_bit_of_a_chunk_is_served(tmp_path):
+def test_no_flipped_bit_of_a_chunk_is_used(tmp_path):
     """Each bit of some 250 bytes over the file, names of arrays and lengths among them."""
-    store = one_chunk(tmp_path)
+    store = write_chunk(tmp_path)
     path = tmp_path / "chunk-000000000.npz"
-    whole, right = path.read_bytes(), store.read().columns["x"]
-    noticed = 0
-    for place in range(0, len(whole), max(1, len(whole) // 250)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+    content = path.read_bytes()
+    values = store.read().columns["x"].tolist()
+
+    n_detected = 0
+    for position in range(0, len(content), max(1, len(content) // 250)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SetAsideWarning)
-            read = store.read()
-        noticed += not len(read)
-        assert not len(read) or read.columns["x"].tolist() == right.tolist()
-    assert noticed > 100
-    path.write_bytes(whole[:300])
+            chunk = store.read()
+        is_detected = len(chunk) == 0
+        n_detected += is_detected
+        # Some bits, such as those of times, change no value.
+        assert is_detected or chunk.columns["x"].tolist() == values
+    assert n_detected > 100
+
+    path.write_bytes(content[:300])
     with pytest.warns(SetAsideWarning, match="because it is damaged or"):
         assert len(store.read()) == 0
 
 
 def test_a_damaged_manifest_loses_no_chunk(tmp_path):
-    one_chunk(tmp_path)
+    write_chunk(tmp_path)
+    manifest = tmp_path / "manifest.json"
     for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):
-        (tmp_path / "manifest.json").write_text(damaged)
+        manifest.write_text(damaged)
         with pytest.warns(SetAsideWarning, match="computed again"):
             assert len(Store(tmp_path, RUN).read()) == 50
-    text = (tmp_path / "manifest.json").read_text()
-    (tmp_path / "manifest.json").write_text(
-        text.replace("abc", "abe")
-    )  # a changed value, in whole JSON
+
+    # A changed value in valid JSON.
+    manifest.write_text(manifest.read_text().replace("abc", "abe"))
     with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"but manifest\.json"):
         Store.open(tmp_path)
 
 
-def test_an_item_that_fails_is_left_out_and_stored_with_its_reason(tmp_path):
-    asked = []
+def test_a_failed_item_is_excluded_and_stored_with_its_reason(tmp_path):
+    batches = []
 
-    def root(items):
-        asked.append(items.tolist())
-        if (items % 7 == 3).any():
-            raise ValueError(
-                f"Expected no such item, but got {[int(i) for i in items if i % 7 == 3]}."
-            )
+    def compute_roots(items):
+        batches.append(items.tolist())
+        failed = [int(i) for i in items if i % 7 == 3]
+        if failed:
+            raise ValueError(f"Expected no such item, but got {failed}.")
         return {"y": np.sqrt(items)}
 
-    for _ in range(2):
-        columns = run_batches(
-            root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False, fail_fast=False
+    def run():
+        return run_batches(
+            compute_roots,
+            make_batches(23, 8),
+            store=Store(tmp_path, RUN),
+            progress=False,
+            fail_fast=False,
         )
+
+    computed = run()
+    assert batches
+    batches.clear()
+    stored = run()
+    # The second run computes nothing.
+    assert not batches
+    remaining = [i for i in range(23) if i % 7 != 3]
+    for columns in (computed, stored):
         assert sorted(columns.failures) == [3, 10, 17]
         assert columns.failures[10] == "Expected no such item, but got [10]."
-        assert columns.positions.tolist() == [i for i in range(23) if i % 7 != 3]
-        assert columns["y"].tolist() == [i**0.5 for i in range(23) if i % 7 != 3]
-        times, asked[:] = len(asked), []
-    assert not times  # the second run computes nothing
+        assert columns.positions.tolist() == remaining
+        assert columns["y"].tolist() == [i**0.5 for i in remaining]
+
     with pytest.raises(ValueError, match="Expected no such item"):
-        run_batches(root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False)
+        run_batches(compute_roots, make_batches(23, 8), store=Store(tmp_path, RUN), progress=False)
     with pytest.raises(ValueError, match="always"):
-        run_batches(always, batches_of(1000, 8), progress=False, fail_fast=False)
+        run_batches(always_fail, make_batches(1000, 8), progress=False, fail_fast=False)
+
+
+def make_failing(error):
+    """Return a computation that always raises this error."""
+
+    def fail(items):
+        raise error
+
+    return fail
 
 
 @pytest.mark.parametrize("fail_fast", [True, False])
 def test_a_batch_that_does_not_fit_in_memory_is_halved_and_so_are_later_ones(fail_fast):
-    asked = []
+    sizes = []
 
-    def small(items):
-        asked.append(len(items))
+    def compute(items):
+        sizes.append(len(items))
         if len(items) > 3:
             try:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
-            except RuntimeError as error:  # as `Items` names the item
+            except RuntimeError as error:
+                # `Items` names the item in the same way.
                 raise ValueError("Expected a model that can read every item.") from error
         return {"y": items}
 
+    # 11, 11 and 8 items.
     batches = [np.arange(start, min(start + 11, 30)) for start in range(0, 30, 11)]
-    with pytest.warns(
-        UserWarning, match="A batch of (11|6) does not fit in the device's memory"
-    ) as told:
-        columns = run_batches(small, batches, progress=False, fail_fast=fail_fast)
+    message = "A batch of (11|6) does not fit in the device's memory"
+    with pytest.warns(UserWarning, match=message) as caught:
+        columns = run_batches(compute, batches, progress=False, fail_fast=fail_fast)
     assert columns["y"].tolist() == list(range(30))
-    assert (len(told), columns.failures) == (2, {})
-    assert asked == [11, 6, *[3, 3, 3, 2] * 2, 3, 3, 2]  # 11 = 6 + 5, 6 = 3 + 3; then at most 3
+    assert len(caught) == 2
+    assert columns.failures == {}
+    # 11 = 6 + 5, 6 = 3 + 3; then at most 3
+    assert sizes == [11, 6, *[3, 3, 3, 2] * 2, 3, 3, 2]
 
-    def never(error):
-        def raises(items):
-            raise error
-
-        return raises
-
-    for error, told in (
+    cublas = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    for error, message in (
         (torch.OutOfMemoryError("CUDA out of memory."), "out of memory"),
-        (
-            RuntimeError(
-                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
-            ),
-            "ALLOC_FAILED",
-        ),
+        (RuntimeError(cublas), "ALLOC_FAILED"),
     ):
         with (
             pytest.warns(UserWarning, match="batches of 1 follow"),
-            pytest.raises(RuntimeError, match=told),
+            pytest.raises(RuntimeError, match=message),
         ):
-            run_batches(never(error), [np.arange(2)], progress=False, fail_fast=fail_fast)
+            run_batches(make_failing(error), [np.arange(2)], progress=False, fail_fast=fail_fast)
 
 
 class Device:
-    """Computes what is launched while the program goes on, and answers when it is read; some batches lack memory."""
+    """Computes in the background, as a GPU does: a batch is launched, and its results are read later.
 
-    def __init__(self, launches=10**9, reads=10**9):
-        self.log, self.launches, self.reads = [], launches, reads
+    Attributes:
+        log: ("launch" or "read", its items) of each call.
+    """
+
+    def __init__(self, max_launched=10**9, max_read=10**9):
+        """Lack memory for larger batches, when they are launched or when they are read."""
+        self.log = []
+        self.max_launched = max_launched
+        self.max_read = max_read
 
     def __call__(self, items):
-        self.does("launch", items, self.launches)
+        self._record("launch", items, self.max_launched)
 
         def read():
-            self.does("read", items, self.reads)
+            self._record("read", items, self.max_read)
             return {"y": items**2}
 
         return read
 
-    def does(self, what, items, most):
-        self.log.append((what, *items.tolist()))
-        if len(items) > most:
+    def _record(self, step, items, max_items):
+        self.log.append((step, *items.tolist()))
+        if len(items) > max_items:
             raise torch.OutOfMemoryError("CUDA out of memory.")
 
 
 FOURS = [np.arange(start, start + 4) for start in (0, 4, 8)]
 
 
-def test_the_next_batch_is_launched_before_the_last_is_read(monkeypatch):
-    device, told = Device(), []
-    monkeypatch.setattr(
-        progress.tqdm, "update", lambda bar, count: told.append((count, len(device.log)))
-    )
-    assert run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])["y"].tolist() == [
-        0,
-        1,
-        4,
-        9,
-    ]
-    launched_and_read = [
+def test_the_next_batch_is_launched_before_the_previous_one_is_read(monkeypatch):
+    device = Device()
+    updates = []
+
+    def record_update(bar, count):
+        updates.append((count, len(device.log)))
+
+    monkeypatch.setattr(progress.tqdm, "update", record_update)
+
+    columns = run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])
+
+    assert columns["y"].tolist() == [0, 1, 4, 9]
+    assert device.log == [
         ("launch", 3),
         ("launch", 1),
         ("read", 3),
         ("launch", 0),
         ("read", 1),
         ("launch", 2),
+        ("read", 0),
+        ("read", 2),
     ]
-    assert device.log == [*launched_and_read, ("read", 0), ("read", 2)]
-    assert told == [(1, 3), (1, 5), (1, 7), (1, 8)]  # a batch is done when it is read
+    # A batch is done when it is read: after 3, 5, 7 and 8 calls.
+    assert updates == [(1, 3), (1, 5), (1, 7), (1, 8)]
 
 
 @pytest.mark.filterwarnings("ignore:A batch of 4 does not fit")
 @pytest.mark.parametrize("fail_fast", [True, False])
-def test_memory_that_lacks_when_a_batch_is_read_takes_the_one_behind_it_along(fail_fast):
-    device = Device(reads=2)
-    assert run_batches(device, FOURS, progress=False, fail_fast=fail_fast)["y"].tolist() == [
-        i**2 for i in range(12)
+def test_if_memory_lacks_when_a_batch_is_read_the_next_one_is_repeated_too(fail_fast):
+    device = Device(max_read=2)
+
+    columns = run_batches(device, FOURS, progress=False, fail_fast=fail_fast)
+
+    assert columns["y"].tolist() == [i**2 for i in range(12)]
+    assert device.log[:3] == [
+        ("launch", 0, 1, 2, 3),
+        ("launch", 4, 5, 6, 7),
+        ("read", 0, 1, 2, 3),
     ]
-    first, second = ("launch", 0, 1, 2, 3), ("launch", 4, 5, 6, 7)
-    assert device.log[:3] == [first, second, ("read", 0, 1, 2, 3)]
-    # Batches of two from here on, each launched before the one ahead of it is read; nothing is read twice.
-    twos = [(what, item, item + 1) for item in range(0, 12, 2) for what in ("launch", "read")]
-    assert sorted(device.log[3:]) == sorted(twos)
+    # Batches of two follow, each launched before the previous one is read; nothing is read twice.
+    pairs = [(step, item, item + 1) for item in range(0, 12, 2) for step in ("launch", "read")]
+    assert sorted(device.log[3:]) == sorted(pairs)
     assert device.log[3:6] == [("launch", 0, 1), ("launch", 2, 3), ("read", 0, 1)]
 
 
 @pytest.mark.filterwarnings("ignore:A batch of 4 does not fit")
-def test_memory_that_lacks_at_the_launch_leaves_the_batch_before_whole():
-    device = Device(launches=2)
-    small = [np.arange(2), *(batch + 2 for batch in FOURS)]
-    assert run_batches(device, small, progress=False)["y"].tolist() == [i**2 for i in range(14)]
+def test_if_memory_lacks_at_the_launch_the_previous_batch_is_not_repeated():
+    device = Device(max_launched=2)
+    batches = [np.arange(2), *(batch + 2 for batch in FOURS)]
+
+    columns = run_batches(device, batches, progress=False)
+
+    assert columns["y"].tolist() == [i**2 for i in range(14)]
     assert device.log[:4] == [
         ("launch", 0, 1),
         ("launch", 2, 3, 4, 5),
         ("read", 0, 1),
         ("launch", 2, 3),
     ]
+    # No call is repeated.
     assert len(device.log) == len(set(device.log))
 
 
-def test_what_was_launched_is_kept_when_something_else_ends_the_run(tmp_path, monkeypatch):
-    """An error of a batch as it is launched or read, or a signal."""
-
+def test_launched_batches_are_stored_when_an_error_or_a_signal_ends_the_run(tmp_path, monkeypatch):
     def run(name, compute):
         run_batches(compute, FOURS, store=Store(tmp_path / name, RUN), progress=False)
 
-    def kept(name):
+    def list_stored(name):
         return Store.open(tmp_path / name).read().positions.tolist()
 
-    def broken(items, at_launch):
+    def fail_when_read(items):
         def read():
             if 4 in items:
                 raise ValueError("Expected no 4.")
             return {"y": items}
 
-        return read() and read if at_launch else read
+        return read
+
+    def fail_when_launched(items):
+        read = fail_when_read(items)
+        read()
+        return read
 
     with pytest.raises(ValueError, match="Expected no 4"):
-        run("launched", lambda items: broken(items, True))
-    assert kept("launched") == [0, 1, 2, 3]
+        run("launched", fail_when_launched)
+    assert list_stored("launched") == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="Expected no 4"):
-        run("read", lambda items: broken(items, False))
-    assert kept("read") == [0, 1, 2, 3, 8, 9, 10, 11]
+        run("read", fail_when_read)
+    assert list_stored("read") == [0, 1, 2, 3, 8, 9, 10, 11]
 
-    def stopped():
+    steps = []
+
+    def interrupt_third_step():
         if len(steps) == 2:
             raise KeyboardInterrupt
         steps.append(0)
 
-    steps = []
-    monkeypatch.setattr(running, "stop_if_signaled", stopped)
+    monkeypatch.setattr(running, "stop_if_signaled", interrupt_third_step)
     with pytest.raises(KeyboardInterrupt):
         run("stopped", Device())
-    assert kept("stopped") == list(range(8))
+    assert list_stored("stopped") == list(range(8))
 
 
-def test_an_item_that_fails_when_it_is_read_is_left_out():
-    def root(items):
+def test_an_item_that_fails_when_it_is_read_is_excluded():
+    def compute(items):
         def read():
             if 5 in items:
                 raise ValueError("Expected no 5.")
@@ -324,100 +360,115 @@ def test_an_item_that_fails_when_it_is_read_is_left_out():
 
         return read
 
-    columns = run_batches(root, FOURS, progress=False, fail_fast=False)
+    columns = run_batches(compute, FOURS, progress=False, fail_fast=False)
+
     assert columns.failures == {5: "Expected no 5."}
     assert columns["y"].tolist() == [i**2 for i in range(12) if i != 5]
 
 
-def always(items):
+def always_fail(items):
     raise ValueError("always")
 
 
-def batches_of(count, size):
+def make_batches(count, size):
+    """Return batches of `count` items in a random order."""
     order = np.random.default_rng(0).permutation(count)
     return [order[start : start + size] for start in range(0, count, size)]
 
 
+def square(items):
+    return {"y": items.astype(float) ** 2}
+
+
 def test_an_error_loses_nothing_and_a_second_run_repeats_nothing(tmp_path):
-    asked = []
+    computed = []
 
-    def square(items, fail_at=None):
-        if fail_at is not None and len(asked) >= fail_at:
+    def compute(items):
+        computed.extend(items.tolist())
+        pairs = np.repeat(items, 2).astype(float)
+        return {**square(items), "r": Ragged(pairs, 2 * np.arange(len(items) + 1))}
+
+    def fail_after_twelve(items):
+        if len(computed) >= 12:
             raise RuntimeError("out of memory")
-        asked.extend(items.tolist())
-        return {
-            "y": items.astype(float) ** 2,
-            "r": Ragged(np.repeat(items, 2).astype(float), 2 * np.arange(len(items) + 1)),
-        }
+        return compute(items)
 
-    batches = batches_of(23, 4)
+    def run(function):
+        batches = make_batches(23, 4)
+        return run_batches(function, batches, store=Store(tmp_path, RUN), progress=False)
+
     with pytest.raises(RuntimeError, match="out of memory"):
-        run_batches(
-            lambda items: square(items, 12), batches, store=Store(tmp_path, RUN), progress=False
-        )
-    assert len(asked) == 12
-    columns = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
-    assert sorted(asked) == list(range(23))  # each item once, over both runs
+        run(fail_after_twelve)
+    assert len(computed) == 12
+
+    columns = run(compute)
+    # Each item once, over both runs.
+    assert sorted(computed) == list(range(23))
     assert columns["y"].tolist() == [i**2 for i in range(23)]
     assert [row.tolist() for row in columns["r"]] == [[i, i] for i in range(23)]
-    again = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
-    assert len(asked) == 23
-    assert again["y"].tolist() == columns["y"].tolist()
+
+    stored = run(compute)
+    assert len(computed) == 23
+    assert stored["y"].tolist() == columns["y"].tolist()
 
 
-def test_other_batches_may_finish_a_run(tmp_path):
-    def square(items):
-        return {"y": items.astype(float) ** 2}
-
+def test_a_run_may_be_completed_with_other_batches(tmp_path):
     store = Store(tmp_path, RUN)
     store.write(Columns(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
-    columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
+
+    columns = run_batches(square, make_batches(10, 3), store=store, progress=False)
+
     assert columns["y"].tolist() == [i**2 for i in range(10)]
 
 
 def test_more_processes_than_gpus_are_refused(monkeypatch):
-    for name, value in {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+
     with pytest.raises(ValueError, match="this machine"):
         processes()
 
 
-def test_the_death_of_a_process_is_one_sentence(monkeypatch):
-    def ended(values):
+def test_the_end_of_another_process_is_explained(monkeypatch):
+    def fail(values):
         raise RuntimeError(
             "[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:41923"
         )
 
-    monkeypatch.setattr("accelerate.utils.gather_object", ended)
-    with pytest.raises(ConnectionError, match="all 2 processes") as raised:
+    monkeypatch.setattr("accelerate.utils.gather_object", fail)
+
+    with pytest.raises(ConnectionError, match="all 2 processes") as error:
         Processes(0, 2).gather(1, "results")
-    assert "gloo" not in format_error(raised.value)
-    assert "run the same command again" in format_error(raised.value)
+
+    message = format_error(error.value)
+    assert "gloo" not in message
+    assert "run the same command again" in message
 
 
-def test_processes_that_took_different_ways_are_told_apart(monkeypatch):
-    other = []
+def test_processes_that_gather_different_things_are_an_error(monkeypatch):
+    partner_titles = []
 
-    def both(values):  # the other process has been at one meeting more, or is at another thing
-        ((here, value),) = values
-        return [*values, (other[0] if other else here, value + 1)]
+    def gather_both(values):
+        """Add the value of a second process, which gathers the same, or what its title says."""
+        ((title, value),) = values
+        partner_title = partner_titles[0] if partner_titles else title
+        return [*values, (partner_title, value + 1)]
 
-    monkeypatch.setattr("accelerate.utils.gather_object", both)
+    monkeypatch.setattr("accelerate.utils.gather_object", gather_both)
     assert Processes(0, 2).gather(1, "results") == [1, 2]
-    other.append("failures (meeting 7)")
-    with (
-        prefix_bar_titles("test"),
-        pytest.raises(RuntimeError, match="test: results"),
-    ):
+
+    partner_titles.append("failures (meeting 7)")
+    with prefix_bar_titles("test"), pytest.raises(RuntimeError, match="test: results"):
         Processes(0, 2).gather(1, "results")
 
 
 def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_batches(lambda items: {"y": items}, batches_of(5, 2), progress=False)[
-        "y"
-    ].tolist() == [0, 1, 2, 3, 4]
+
+    columns = run_batches(lambda items: {"y": items}, make_batches(5, 2), progress=False)
+
+    assert columns["y"].tolist() == [0, 1, 2, 3, 4]
     assert not list(tmp_path.iterdir())
 
 
@@ -443,42 +494,52 @@ print(columns["y"].tolist() == [i**2 for i in range(80)])
 """
 
 
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
-    command = [sys.executable, "-c", WORKER, str(tmp_path / "out"), str(tmp_path / "log")]
-    first = subprocess.Popen(command)
-    while len(list((tmp_path / "out").glob("chunk-*.npz"))) < 4:
-        assert first.poll() is None
+def test_a_killed_run_resumes_with_its_stored_items(tmp_path):
+    out = tmp_path / "out"
+    log_file = tmp_path / "log"
+    command = [sys.executable, "-c", WORKER, str(out), str(log_file)]
+    killed = subprocess.Popen(command)
+    while len(list(out.glob("chunk-*.npz"))) < 4:
+        assert killed.poll() is None
         time.sleep(0.02)
-    os.kill(first.pid, signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL
-    kept = Store.open(tmp_path / "out").read().positions
-    assert 16 <= len(kept) < 80
-    already = (tmp_path / "log").read_text().splitlines()
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
-    later = (tmp_path / "log").read_text().splitlines()[len(already) :]
-    computed = {int(item) for line in later for item in line.split()}
-    assert computed == set(range(80)) - set(kept.tolist())
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+
+    stored = Store.open(out).read().positions
+    assert 16 <= len(stored) < 80
+
+    n_logged = len(log_file.read_text().splitlines())
+    resumed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert resumed.stdout.strip() == "True"
+    new_lines = log_file.read_text().splitlines()[n_logged:]
+    computed = set(map(int, " ".join(new_lines).split()))
+    assert computed == set(range(80)) - set(stored.tolist())
 
 
 def test_an_item_that_failed_once_and_is_computed_later_counts_once(tmp_path):
-    broken = {3}
+    failing = {3}
 
-    def root(items):
-        if broken & set(items.tolist()):
+    def compute_roots(items):
+        if failing & set(items.tolist()):
             raise ValueError("Expected another day.")
         return {"y": np.sqrt(items)}
 
-    def run(**how):
+    def run(**options):
         return run_batches(
-            root, batches_of(6, 2), store=Store(tmp_path, RUN), progress=False, **how
+            compute_roots,
+            make_batches(6, 2),
+            store=Store(tmp_path, RUN),
+            progress=False,
+            **options,
         )
 
     assert run(fail_fast=False).positions.tolist() == [0, 1, 2, 4, 5]
-    broken.clear()
+    failing.clear()
     assert run()["y"].tolist() == [i**0.5 for i in range(6)]
-    again = run(fail_fast=False)
-    assert (again.positions.tolist(), again.failures) == (list(range(6)), {})
+
+    stored = run(fail_fast=False)
+    assert stored.positions.tolist() == list(range(6))
+    assert stored.failures == {}
 
 
 def test_a_later_run_begins_with_batches_that_fit_in_memory():
@@ -505,22 +566,27 @@ def test_a_later_run_begins_with_batches_that_fit_in_memory():
     assert sizes == [5, 3, 2, 3, 2, 5, 3, 2]
 
 
-def test_a_bar_counts_tokens_so_that_the_first_batch_tells_how_long_a_run_takes(monkeypatch):
+class Bar:
+    """Records the arguments and the updates of a bar of tqdm in the list `lines`."""
+
     lines = []
 
-    class Bar:
-        def __init__(self, total, desc, unit, unit_scale, leave, disable):
-            lines.append((desc, total, unit))
+    def __init__(self, total, desc, unit, unit_scale, leave, disable):
+        self.lines.append((desc, total, unit))
 
-        def __enter__(self):
-            return self
+    def __enter__(self):
+        return self
 
-        def __exit__(self, *error):
-            pass
+    def __exit__(self, *error):
+        pass
 
-        def update(self, n):
-            lines.append(n)
+    def update(self, n):
+        self.lines.append(n)
 
+
+def test_a_bar_counts_tokens_if_their_numbers_are_known(monkeypatch):
+    lines = []
+    monkeypatch.setattr(Bar, "lines", lines)
     monkeypatch.setattr("rightreasons.models.runs.progress.tqdm", Bar)
     batches = [np.array([2]), np.array([0, 1])]
     bar = BarText("logits", lengths=np.array([5, 4, 90]))

@@ -1,4 +1,4 @@
-"""Whatever people have as a scorer, and audits of what is no model of transformers."""
+"""Anything that users have becomes a scorer, and is audited without being a model of transformers."""
 
 from types import SimpleNamespace
 
@@ -40,26 +40,32 @@ TEXTS, LABELS = tiny_texts(90)
 
 
 class Rule:
-    """The least that is a scorer: a rule over words."""
+    """The smallest scorer: a rule over words."""
 
-    name, label_names, abilities, fingerprint, joint = "rule", NAMES, frozenset(), "rule 1", False
+    name = "rule"
+    label_names = NAMES
+    abilities = frozenset()
+    fingerprint = "rule 1"
+    joint = False
 
     def describe(self):
         return {}
 
     def predict(self, texts, *, text_pairs=None, ids=None, labels=None, progress=True, out=None):
-        logits = np.array(
-            [[0.0, 2.0 if {"good", "great"} & set(text.split()) else -1.5] for text in texts]
-        )
-        return Scores(tuple(ids), logits, None if labels is None else np.array(labels), NAMES)
+        logits = []
+        for text in texts:
+            is_positive = not {"good", "great"}.isdisjoint(text.split())
+            logits.append([0.0, 2.0 if is_positive else -1.5])
+        label_array = None if labels is None else np.array(labels)
+        return Scores(tuple(ids), np.array(logits), label_array, NAMES)
 
-    def choose(self, prompts, choices, **how):
+    def choose(self, prompts, choices, **options):
         raise ValueError("It has classes.")
 
 
-def fitted(n_texts=60):
-    words = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    return words.fit(TEXTS[:n_texts], [NAMES[label] for label in LABELS[:n_texts]])
+def fit_pipeline(n_texts=60):
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    return pipeline.fit(TEXTS[:n_texts], [NAMES[label] for label in LABELS[:n_texts]])
 
 
 @pytest.fixture(scope="module")
@@ -67,239 +73,270 @@ def data():
     features = datasets.Features(
         {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=list(NAMES))}
     )
-    parts = {"train": slice(0, 60), "test": slice(60, 90)}
-    rows = {name: {"text": TEXTS[part], "label": LABELS[part]} for name, part in parts.items()}
-    return datasets.DatasetDict(
-        {name: datasets.Dataset.from_dict(part, features=features) for name, part in rows.items()}
-    )
+    splits = datasets.DatasetDict()
+    for name, rows in (("train", slice(0, 60)), ("test", slice(60, 90))):
+        columns = {"text": TEXTS[rows], "label": LABELS[rows]}
+        splits[name] = datasets.Dataset.from_dict(columns, features=features)
+    return splits
 
 
-@pytest.mark.parametrize("model", [fitted(), Rule()], ids=["pipeline", "own scorer"])
-def test_what_is_no_model_of_transformers_is_audited_whole(model, data, tmp_path, unrendered):
+@pytest.mark.parametrize("model", [fit_pipeline(), Rule()], ids=["pipeline", "own scorer"])
+def test_a_scorer_without_transformers_is_audited(model, data, tmp_path, unrendered):
     result = rightreasons.audit(
         model, data, out=tmp_path / "report", n_resamples=20, progress=False, raise_errors=True
     )
+
     answered = {outcome.question for outcome in result.outcomes if outcome.status == "answered"}
     assert answered == {"calibration", "shortcuts"}
-    said = as_scorer(model).predict(data["test"]["text"], ids=range(30))
-    right = float(np.mean(said.predicted == np.array(data["test"]["label"])))
+    scores = as_scorer(model).predict(data["test"]["text"], ids=range(30))
+    expected = float(np.mean(scores.predicted == np.array(data["test"]["label"])))
     accuracy = result["calibration"].result.data["figures"]["accuracy"]["estimate"]["value"]
-    assert accuracy == right
+    assert accuracy == expected
     assert result.audit["model"]["fingerprint"] == as_scorer(model).fingerprint
     assert result.audit["model"]["n_parameters"] is None
 
 
-def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendered):
-    class Rule:
-        def __call__(self, texts):
-            return [[0.2, 0.8] if "good" in text else [0.7, 0.3] for text in texts]
+class FunctionObject:
+    """An object that is called like a function."""
 
+    def __call__(self, texts):
+        return [[0.2, 0.8] if "good" in text else [0.7, 0.3] for text in texts]
+
+
+def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendered):
+    # Of four texts, the third one is predicted incorrectly.
     rows = {
         "text": ["good", "bad", "a good one", "none"] * 5,
         "label": ["yes", "no", "no", "no"] * 5,
     }
-    how = {
+    options = {
         "out": tmp_path / "report",
         "questions": ["calibration"],
         "n_resamples": 20,
         "progress": False,
     }
     with pytest.raises(ValueError, match="`label_names`, the classes"):
-        as_scorer(Rule())
+        as_scorer(FunctionObject())
+
     # Without names, the classes are those of the data in its order.
     for names in (None, ["no", "yes"], "no,yes"):
-        assert (
-            rightreasons.audit(Rule(), rows, label_names=names, **how)[
-                "calibration.accuracy"
-            ].estimate.value
-            == 0.75
-        )
+        result = rightreasons.audit(FunctionObject(), rows, label_names=names, **options)
+        assert result["calibration.accuracy"].estimate.value == 0.75
 
 
 def test_an_estimator_is_a_function_of_texts():
-    pipeline = fitted()
+    pipeline = fit_pipeline()
     scorer = as_scorer(pipeline)
     assert isinstance(scorer, Scorer)
-    assert (scorer.name, scorer.label_names, scorer.abilities) == (
-        "TfidfVectorizer + LogisticRegression",
-        NAMES,
-        frozenset(),
-    )
+    assert scorer.name == "TfidfVectorizer + LogisticRegression"
+    assert scorer.label_names == NAMES
+    assert scorer.abilities == frozenset()
+
     scores = scorer.predict(TEXTS[60:63], ids="abc", labels=[1, -1, 0], progress=False)
     assert np.exp(scores.logits) == pytest.approx(pipeline.predict_proba(TEXTS[60:63]))
-    assert (scores.ids, scores.labels.tolist()) == (("a", "b", "c"), [1, -1, 0])
+    assert scores.ids == ("a", "b", "c")
+    assert scores.labels.tolist() == [1, -1, 0]
+
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
         scorer.choose(["a"], [["b", "c"]])
-    with pytest.raises(
-        ValueError,
-        match="parameters `texts`",
-    ):
+    with pytest.raises(ValueError, match="parameters `texts`"):
         scorer.predict(["a"], text_pairs=["b"])
 
 
-def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
-    """An estimator of two columns, whose order a function tells: "no" in the second text is a contradiction."""
-    firsts = [f"a film {n % 7}" for n in range(80)]
-    seconds = [f"{'no' if n % 3 else 'a'} film {n % 5}" for n in range(80)]
-    frame = pd.DataFrame({"hypothesis": seconds, "premise": firsts})
-    columns = ColumnTransformer(
+def test_a_function_with_a_parameter_text_pairs_accepts_pairs(tmp_path, unrendered):
+    """An estimator of two columns: "no" in the second text is a contradiction."""
+    premises = [f"a film {n % 7}" for n in range(80)]
+    hypotheses = [f"{'no' if n % 3 else 'a'} film {n % 5}" for n in range(80)]
+    labels = [int(n % 3 > 0) for n in range(80)]
+    frame = pd.DataFrame({"hypothesis": hypotheses, "premise": premises})
+    vectorizers = ColumnTransformer(
         [(name, CountVectorizer(token_pattern=r"\w+"), name) for name in frame]
     )
-    model = make_pipeline(columns, LogisticRegression(C=9)).fit(
-        frame, [int(n % 3 > 0) for n in range(80)]
-    )
+    model = make_pipeline(vectorizers, LogisticRegression(C=9)).fit(frame, labels)
 
     def judge(texts, text_pairs):
         return model.predict_proba(pd.DataFrame({"hypothesis": text_pairs, "premise": texts}))
 
     scorer = as_scorer(judge, label_names=NAMES, fingerprint="v1")
-    for pairs in (seconds, seconds[::-1]):  # other pairs are not those that are kept
-        scores = scorer.predict(firsts, text_pairs=pairs, out=tmp_path / "kept", progress=False)
-        assert np.exp(scores.logits) == pytest.approx(judge(firsts, pairs))
+    # The stored answers to other pairs are not used.
+    for pairs in (hypotheses, hypotheses[::-1]):
+        scores = scorer.predict(premises, text_pairs=pairs, out=tmp_path / "out", progress=False)
+        assert np.exp(scores.logits) == pytest.approx(judge(premises, pairs))
     with pytest.raises(ValueError, match="fails: TypeError"):
-        scorer.predict(firsts, progress=False)
-    frame.assign(label=[NAMES[int(n % 3 > 0)] for n in range(80)]).to_csv(
-        tmp_path / "pairs.csv", index=False
-    )
-    how = {
-        "questions": ["calibration", "shortcuts"],
-        "n_resamples": 20,
-        "text_column": "premise",
-        "progress": False,
-    }
-    made = rightreasons.audit(
+        scorer.predict(premises, progress=False)
+
+    table = tmp_path / "pairs.csv"
+    frame.assign(label=[NAMES[label] for label in labels]).to_csv(table, index=False)
+    result = rightreasons.audit(
         judge,
-        str(tmp_path / "pairs.csv"),
+        str(table),
         label_names=NAMES,
+        text_column="premise",
         text_pair_column="hypothesis",
-        out=tmp_path / "out",
-        **how,
+        out=tmp_path / "report",
+        questions=["calibration", "shortcuts"],
+        n_resamples=20,
+        progress=False,
     )
-    assert made["calibration.accuracy"].estimate.value == 1.0
+    assert result["calibration.accuracy"].estimate.value == 1.0
 
 
-def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifier_folder):
-    opened, text = load_classifier(classifier_folder), "a good film and a very dull plot"
-    pipe = transformers.pipeline(
+def test_a_pipeline_truncates_texts_by_its_own_options(classifier_folder):
+    classifier = load_classifier(classifier_folder)
+    text = "a good film and a very dull plot"
+    pipeline = transformers.pipeline(
         "text-classification",
-        model=opened.model,
-        tokenizer=opened.tokenizer,
+        model=classifier.model,
+        tokenizer=classifier.tokenizer,
         top_k=None,
         truncation=True,
         max_length=5,
     )
-    told = {each["label"]: each["score"] for each in pipe([text])[0]}
-    got = as_scorer(pipe).predict([text], progress=False)
-    assert softmax(got.logits[0]) == pytest.approx(
-        [told[name] for name in got.label_names], abs=1e-6
-    )
-    assert np.abs(got.logits - opened.predict([text], progress=False).logits).max() > 1e-3
-    assert (got.truncated, opened.max_length) == (1, 32)
-    each = transformers.pipeline(
+    score_by_label = {entry["label"]: entry["score"] for entry in pipeline([text])[0]}
+
+    scores = as_scorer(pipeline).predict([text], progress=False)
+
+    expected = [score_by_label[name] for name in scores.label_names]
+    assert softmax(scores.logits[0]) == pytest.approx(expected, abs=1e-6)
+    # The whole text has other scores.
+    complete = classifier.predict([text], progress=False)
+    assert np.abs(scores.logits - complete.logits).max() > 1e-3
+    assert scores.truncated == 1
+    assert classifier.max_length == 32
+
+    # A sigmoid for each class means that classes do not exclude each other.
+    independent = transformers.pipeline(
         "text-classification",
-        model=opened.model,
-        tokenizer=opened.tokenizer,
+        model=classifier.model,
+        tokenizer=classifier.tokenizer,
         function_to_apply="sigmoid",
     )
     with pytest.raises(ValueError, match="exclusive classes"):
-        as_scorer(each)
+        as_scorer(independent)
 
 
-def test_a_loaded_language_model_is_tried_as_one_that_is_opened(tmp_path):
-    words = load_chooser(save_tiny_causal(tmp_path / "causal")).engine.tokenizer
-    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "causal")
+def test_a_loaded_language_model_is_tried_like_one_in_a_folder(tmp_path):
+    folder = save_tiny_causal(tmp_path / "causal")
+    words = load_chooser(folder).engine.tokenizer
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     model.lm_head.weight.data[3, 2] = torch.nan
+
     with pytest.raises(ValueError, match="finite weights"):
         as_scorer(model, tokenizer=words)
 
 
-def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
+def test_scorers_are_returned_as_they_are_and_models_accepted_in_every_form(tmp_path):
     rule = Rule()
     assert as_scorer(rule) is rule
     folder = save_tiny_classifier(tmp_path / "head")
     classifier = load_classifier(folder)
     assert as_scorer(classifier) is classifier
-    want = classifier.predict(["a good film"], progress=False).logits
-    pipe = transformers.pipeline(
+
+    expected = classifier.predict(["a good film"], progress=False).logits
+    pipeline = transformers.pipeline(
         "text-classification", model=classifier.model, tokenizer=classifier.tokenizer
     )
     trainer = SimpleNamespace(model=classifier.model, processing_class=classifier.tokenizer)
     reloaded = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
-    for form in (
+    for scorer in (
         as_scorer(folder),
-        as_scorer(pipe),
+        as_scorer(pipeline),
         as_scorer(classifier.model, tokenizer=classifier.tokenizer),
         as_scorer((classifier.model, classifier.tokenizer)),
         as_scorer(trainer),
-        as_scorer(reloaded),  # with the tokenizer of its folder
+        # With the tokenizer of its folder.
+        as_scorer(reloaded),
     ):
-        assert isinstance(form, Scorer)
-        assert (form.label_names, form.fingerprint) == (NAMES, classifier.fingerprint)
-        assert form.predict(["a good film"], progress=False).logits == pytest.approx(want)
+        assert isinstance(scorer, Scorer)
+        assert scorer.label_names == NAMES
+        assert scorer.fingerprint == classifier.fingerprint
+        assert scorer.predict(["a good film"], progress=False).logits == pytest.approx(expected)
+
     reloaded.config._name_or_path = str(tmp_path / "elsewhere")
     with pytest.raises(TypeError, match="Expected `tokenizer` with a loaded model"):
         as_scorer(reloaded)
-    assert as_scorer(save_tiny_multiple_choice(tmp_path / "choices")).label_names is None
-    causal = save_tiny_causal(tmp_path / "causal")
-    for model in (as_scorer(causal, label_names=NAMES), as_scorer(str(causal))):
-        assert isinstance(model, Prompted)
-        assert as_scorer(model.engine).fingerprint == as_scorer(causal).fingerprint
-    loaded = model.engine.model
-    again = as_scorer(loaded, tokenizer=model.engine.tokenizer, label_names=NAMES)
-    assert (again.label_names, again.engine.model) == (NAMES, loaded)
-    bare = load_chooser(causal, method="letters")
-    assert as_scorer(bare) is bare
-    assert (bare.joint, "gradients" in bare.abilities) == (True, False)
+
+    choice_folder = save_tiny_multiple_choice(tmp_path / "choices")
+    assert as_scorer(choice_folder).label_names is None
+
+    causal_folder = save_tiny_causal(tmp_path / "causal")
+    for scorer in (as_scorer(causal_folder, label_names=NAMES), as_scorer(str(causal_folder))):
+        assert isinstance(scorer, Prompted)
+        assert as_scorer(scorer.engine).fingerprint == as_scorer(causal_folder).fingerprint
+
+    engine = scorer.engine
+    from_loaded = as_scorer(engine.model, tokenizer=engine.tokenizer, label_names=NAMES)
+    assert from_loaded.label_names == NAMES
+    assert from_loaded.engine.model == engine.model
+
+    chooser = load_chooser(causal_folder, method="letters")
+    assert as_scorer(chooser) is chooser
+    assert chooser.joint is True
+    assert "gradients" not in chooser.abilities
 
 
-def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp_path):
-    """A stand-in: models of optimum have a configuration, take tensors, return logits, and are no modules of torch."""
-    plain = load_classifier(classifier_folder, device="cpu")
-    members = {
-        "config": plain.model.config,
-        "__call__": lambda self, **inputs: plain.model(**inputs),
+def test_a_session_outside_torch_has_the_scores_of_its_model(classifier_folder, tmp_path):
+    """A stand-in: models of optimum have a configuration and return logits, but are no modules of torch."""
+    classifier = load_classifier(classifier_folder, device="cpu")
+    attributes = {
+        "config": classifier.model.config,
+        "__call__": lambda self, **inputs: classifier.model(**inputs),
     }
-    session = type("ORTModelForSequenceClassification", (), members)()
-    scorer = as_scorer(session, tokenizer=plain.tokenizer)
+    session = type("ORTModelForSequenceClassification", (), attributes)()
+    scorer = as_scorer(session, tokenizer=classifier.tokenizer)
     texts = ["the film was good", "bad", "good " * 50]
-    scores, want = (each.predict(texts, progress=False) for each in (scorer, plain))
+
+    def compute_differences(model, **options):
+        """Return the difference of the two logits, as the scorer's are normalized."""
+        return np.diff(model.predict(texts, progress=False, **options).logits)
+
+    scores = scorer.predict(texts, progress=False)
     assert np.exp(scores.logits).sum(axis=1) == pytest.approx(1)
-    assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
-    scores, want = (
-        each.predict(texts, text_pairs=texts[::-1], progress=False) for each in (scorer, plain)
-    )
-    assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
-    assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
-    plain.model.config._name_or_path = ""  # where a tokenizer would be found
+    for options in ({}, {"text_pairs": texts[::-1]}):
+        expected = compute_differences(classifier, **options)
+        assert compute_differences(scorer, **options) == pytest.approx(expected, abs=1e-5)
+    assert scorer.label_names == classifier.label_names
+    assert "gradients" not in scorer.abilities
+
+    # Without the name of its folder, no tokenizer is found.
+    classifier.model.config._name_or_path = ""
     with pytest.raises(TypeError, match="`tokenizer` with"):
         as_scorer(session)
 
 
-def test_a_model_of_setfit_is_known_by_its_labels():
+def test_a_model_of_setfit_is_recognized_by_its_labels():
     """A stand-in: `SetFitModel` has `labels`, and `predict_proba` returns a tensor."""
-    members = {
+    attributes = {
         "labels": ["dull", "fine"],
         "predict_proba": lambda self, texts: torch.tensor([[0.25, 0.75]] * len(texts)),
     }
-    scores = as_scorer(type("SetFitModel", (), members)()).predict(["a", ""], progress=False)
-    assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
+    model = type("SetFitModel", (), attributes)()
+
+    scores = as_scorer(model).predict(["a", ""], progress=False)
+
+    assert scores.label_names == ("dull", "fine")
+    assert scores.predicted.tolist() == [1, 1]
 
 
-def test_an_estimator_of_frames_is_handed_a_frame():
-    def fitted_on(frame, *columns):
-        parts = [(column, CountVectorizer(), column) for column in columns]
-        return make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, LABELS)
-
+def test_an_estimator_of_frames_is_called_with_a_frame():
     frame = pd.DataFrame({"review": TEXTS, "title": TEXTS})
-    pipeline = fitted_on(frame[["review"]], "review")
-    said = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
-    assert np.exp(said.logits) == pytest.approx(pipeline.predict_proba(frame[["review"]][:5]))
+
+    def fit_columns(*columns):
+        vectorizers = ColumnTransformer([(name, CountVectorizer(), name) for name in columns])
+        pipeline = make_pipeline(vectorizers, LogisticRegression())
+        return pipeline.fit(frame[list(columns)], LABELS)
+
+    pipeline = fit_columns("review")
+    scores = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
+    expected = pipeline.predict_proba(frame[["review"]][:5])
+    assert np.exp(scores.logits) == pytest.approx(expected)
+
     with pytest.raises(ValueError, match="review, title"):
-        as_scorer(fitted_on(frame, "review", "title"))
+        as_scorer(fit_columns("review", "title"))
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "error", "words"),
+    ("model", "options", "error", "message"),
     [
         (3, {}, TypeError, "function from"),
         (len, {}, ValueError, "`label_names`, the classes"),
@@ -310,18 +347,8 @@ def test_an_estimator_of_frames_is_handed_a_frame():
             TypeError,
             "LinearSVC has none. Wrap the estimator in CalibratedClassifierCV",
         ),
-        (
-            len,
-            {"label_names": ["a", "a"]},
-            ValueError,
-            "`label_names`, but 'a' comes again",
-        ),
-        (
-            LogisticRegression(),
-            {},
-            ValueError,
-            "fitted estimator",
-        ),
+        (len, {"label_names": ["a", "a"]}, ValueError, "`label_names`, but 'a' comes again"),
+        (LogisticRegression(), {}, ValueError, "fitted estimator"),
         (
             type("Half", (), {"label_names": NAMES, "predict": len, "name": "h"})(),
             {},
@@ -330,49 +357,40 @@ def test_an_estimator_of_frames_is_handed_a_frame():
         ),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, words):
-    with pytest.raises(error, match=words):
+def test_objects_that_cannot_be_scorers_are_refused(model, options, error, message):
+    with pytest.raises(error, match=message):
         as_scorer(model, **options)
 
 
 @pytest.mark.parametrize(
-    ("function", "words"),
+    ("function", "message"),
     [
-        (
-            lambda texts: [[0.5, 0.5, 0.0]] * len(texts),
-            r"shape \(1, 3\)",
-        ),
+        (lambda texts: [[0.5, 0.5, 0.0]] * len(texts), r"shape \(1, 3\)"),
         (lambda texts: [[0.5, 0.6]] * len(texts), "sum to 1"),
         (lambda texts: [[np.nan, 0.6]] * len(texts), "NaN"),
         (lambda texts: texts[0].no_such_name, "the call fails: AttributeError: 'str' object"),
-        (
-            lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts),
-            "scores of b, a",
-        ),
-        (
-            lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)),
-            "scores of b, a",
-        ),
+        (lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts), "scores of b, a"),
+        (lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)), "scores of b, a"),
         (lambda texts: ["positive"] * len(texts), "names of classes"),
         (lambda texts: None, "it returns None"),
-        (
-            lambda texts: [{"label": "neutral", "score": 0.7}] * len(texts),
-            "scores of neutral",
-        ),
+        (lambda texts: [{"label": "neutral", "score": 0.7}] * len(texts), "scores of neutral"),
     ],
 )
-def test_what_a_function_says_is_checked(function, words):
-    with pytest.raises(ValueError, match=words):
-        as_scorer(function, label_names=NAMES, name="f").predict(["a", "b", "c"], progress=False)
+def test_the_output_of_a_function_is_checked(function, message):
+    scorer = as_scorer(function, label_names=NAMES, name="f")
+
+    with pytest.raises(ValueError, match=message):
+        scorer.predict(["a", "b", "c"], progress=False)
 
 
-def test_a_function_of_one_text_is_told_how_it_is_asked():
+def test_the_error_of_a_function_of_one_text_shows_a_function_of_a_list():
     def rate(text):
         return [0.25, 0.75] if "good" in text.split() else [0.75, 0.25]
 
     with pytest.raises(ValueError, match="for text in texts"):
         as_scorer(rate, label_names=NAMES).predict(["a good film"], progress=False)
 
+    # The remedy that the message shows.
     scorer = as_scorer(lambda texts: [rate(text) for text in texts], label_names=NAMES)
     assert scorer.predict(["a good film"], progress=False).predicted.tolist() == [1]
 
@@ -416,26 +434,27 @@ class Wrapper(torch.nn.Module):
         return self.model(**features, **options)
 
 
-def test_a_wrapper_with_other_arguments_is_told_which_pair_works(tmp_path):
+def test_the_error_of_a_wrapper_with_other_arguments_names_the_pair_that_works(tmp_path):
     path = save_tiny_classifier(tmp_path, label_names=["LABEL_0"])
     wrapper = Wrapper(AutoModelForSequenceClassification.from_pretrained(path))
-    before = wrapper.config.to_dict()
+    config = wrapper.config.to_dict()
 
     with pytest.raises(TypeError, match="needs 'features'"):
         as_scorer(wrapper, tokenizer=tiny_tokenizer())
 
-    assert wrapper.config.to_dict() == before
+    assert wrapper.config.to_dict() == config
     scorer = as_scorer((wrapper.model, tiny_tokenizer()))
     assert scorer.label_names == ("LABEL_0", "LABEL_1")
 
 
-def test_a_traced_module_is_used_by_a_function():
+def test_a_traced_module_needs_a_function():
     traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.zeros(1, 2))
+
     with pytest.raises(ValueError, match="a list of texts"):
         as_scorer((traced, tiny_tokenizer()))
 
 
-def test_a_zero_shot_pipeline_is_used_by_a_function(tmp_path):
+def test_a_zero_shot_pipeline_needs_a_function(tmp_path):
     path = save_tiny_classifier(tmp_path, label_names=["contradiction", "entailment"])
     pipeline = transformers.pipeline(
         "zero-shot-classification", model=str(path), tokenizer=tiny_tokenizer()
@@ -443,7 +462,7 @@ def test_a_zero_shot_pipeline_is_used_by_a_function(tmp_path):
     with pytest.raises(TypeError, match="candidate_labels"):
         as_scorer(pipeline)
 
-    # The way that the sentence names.
+    # The remedy that the message names.
     names = ["bad", "good"]
     scorer = as_scorer(lambda texts: pipeline(texts, candidate_labels=names), label_names=names)
     scores = scorer.predict(TEXTS[:3], progress=False)
@@ -455,60 +474,70 @@ def test_a_zero_shot_pipeline_is_used_by_a_function(tmp_path):
         assert row[0] != row[1]
 
 
-def test_a_text_at_which_a_function_fails_is_left_out():
-    def fails_at_b(texts):
+def test_a_text_at_which_a_function_fails_is_excluded():
+    def fail_at_b(texts):
         if any("b" in text for text in texts):
             raise RuntimeError("no b")
         return [[0.25, 0.75]] * len(texts)
 
-    scores = as_scorer(fails_at_b, label_names=NAMES).predict(
-        ["a", "b", "c"], labels=[0, 1, 1], progress=False
-    )
-    assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
+    scorer = as_scorer(fail_at_b, label_names=NAMES)
+    scores = scorer.predict(["a", "b", "c"], labels=[0, 1, 1], progress=False)
+
+    assert scores.ids == ("0", "2")
+    assert scores.labels.tolist() == [0, 1]
     assert scores.failures["1"].endswith("the call fails: RuntimeError: no b.")
     assert np.exp(scores.logits) == pytest.approx(np.array([[0.25, 0.75]] * 2))
 
 
-def test_answers_are_kept_under_a_fingerprint_alone(tmp_path):
+def test_answers_are_stored_only_under_a_fingerprint(tmp_path):
     calls = []
 
-    def counting(texts):
+    def classify(texts):
         calls.append(len(texts))
         return [[0.3, 0.7]] * len(texts)
 
-    for name, n_calls in (("v1", 1), ("v1", 1), ("v2", 2)):
-        scorer = as_scorer(counting, label_names=NAMES, fingerprint=name)
-        scorer.predict(["a", "b"], out=tmp_path / "kept", progress=False)
+    for fingerprint, n_calls in (("v1", 1), ("v1", 1), ("v2", 2)):
+        scorer = as_scorer(classify, label_names=NAMES, fingerprint=fingerprint)
+        scorer.predict(["a", "b"], out=tmp_path / "out", progress=False)
         assert len(calls) == n_calls
-    first, second = (as_scorer(counting, label_names=NAMES) for _ in range(2))
-    assert first.fingerprint != second.fingerprint == second.fingerprint
-    assert not first.describe()["kept"]
+
+    # Without a given one, each scorer of a function has its own fingerprint.
+    scorer = as_scorer(classify, label_names=NAMES)
+    other_scorer = as_scorer(classify, label_names=NAMES)
+    assert scorer.fingerprint != other_scorer.fingerprint == other_scorer.fingerprint
+    assert not scorer.describe()["kept"]
     for n_calls in (3, 4):
-        first.predict(["a", "b"], out=tmp_path / "never", progress=False)
+        scorer.predict(["a", "b"], out=tmp_path / "never", progress=False)
         assert len(calls) == n_calls
     assert not (tmp_path / "never").exists()
 
 
-def test_an_estimator_is_known_by_what_it_learned():
-    pipeline = fitted()
-    before = as_scorer(pipeline).fingerprint
-    pipeline.predict_proba(["a film"])  # notes an address in the vectorizer
-    assert as_scorer(pipeline).fingerprint == before
-    assert as_scorer(fitted(58)).fingerprint != before
-    pipeline[0]._stop_words_id = 12345  # as in another process
-    assert as_scorer(pipeline).fingerprint == before
-    assert pipeline[0]._stop_words_id == 12345
+def test_the_fingerprint_of_an_estimator_depends_on_its_learned_parameters():
+    pipeline = fit_pipeline()
+    vectorizer = pipeline[0]
+    fingerprint = as_scorer(pipeline).fingerprint
+
+    # A prediction stores an address in the vectorizer.
+    pipeline.predict_proba(["a film"])
+    assert as_scorer(pipeline).fingerprint == fingerprint
+    assert as_scorer(fit_pipeline(58)).fingerprint != fingerprint
+    # It is another one in another process.
+    vectorizer._stop_words_id = 12345
+    assert as_scorer(pipeline).fingerprint == fingerprint
+    assert vectorizer._stop_words_id == 12345
+
     assert as_scorer(pipeline).describe()["kept"]
-    pipeline[0].tokenizer = str.split
+    vectorizer.tokenizer = str.split
     assert as_scorer(pipeline).describe()["kept"]
-    pipeline[0].tokenizer = lambda text: text.split()  # pickled by its name alone
+    # A lambda is pickled by its name alone.
+    vectorizer.tokenizer = lambda text: text.split()
     assert not as_scorer(pipeline).describe()["kept"]
 
 
-def test_a_scorer_without_gradients_is_refused_where_they_are_needed():
-    for ask in (integrated_gradients, fisher_information):
+def test_a_scorer_without_gradients_is_refused_if_they_are_needed():
+    for function in (integrated_gradients, fisher_information):
         with pytest.raises(ValueError, match="needs gradients, which rule cannot give"):
-            ask(Rule(), ["a good film"])
+            function(Rule(), ["a good film"])
 
 
 def test_names_do_not_hide_an_error_on_another_option():

@@ -1,7 +1,6 @@
-"""The trial that chooses how a model's inputs are batched: by numbers alone, whatever the architecture."""
+"""The trial chooses how a model's inputs are batched: by numbers alone, whatever the architecture."""
 
 import copy
-import dataclasses
 import warnings
 from types import SimpleNamespace
 
@@ -36,7 +35,7 @@ FAMILIES = {
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
 }
-WAYS = {
+STRATEGIES = {
     "bert": "right padding",
     "fnet": "equal lengths",
     "xlnet": "equal lengths",
@@ -45,18 +44,19 @@ WAYS = {
 TEXTS = tiny_texts(12)[0]
 
 
-def build(family, head="SequenceClassification", **options):
+def build_model(family, head="SequenceClassification", **options):
+    """Return a tiny model of a family with three classes."""
     if family == "bert":
         config = tiny_config(num_labels=3, **options)
     else:
-        general = SIZES if family == "fnet" else {}
+        sizes = SIZES if family == "fnet" else {}
         tokens = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **options}
         config = transformers.AutoConfig.for_model(
             family,
             vocab_size=SIZE,
             num_labels=3,
             initializer_range=0.3,
-            **general,
+            **sizes,
             **FAMILIES[family],
             **tokens,
         )
@@ -65,287 +65,335 @@ def build(family, head="SequenceClassification", **options):
         return getattr(transformers, f"AutoModelFor{head}").from_config(config).eval()
 
 
-def classifier(family, tokenizer=None, **options):
+def make_classifier(family, tokenizer=None, **options):
     words = tokenizer or tiny_tokenizer()
     if family == "gpt2":
         words.model_input_names = ["input_ids", "attention_mask"]
-    return Classifier(build(family, **options), words, ("a", "b", "c"), family)
+    return Classifier(build_model(family, **options), words, ("a", "b", "c"), family)
 
 
-def alone(scorer, texts):
-    """One text at a time, as one writes it."""
-    rows = []
-    for text in texts:
-        inputs = scorer.tokenizer(text, return_tensors="pt", truncation=True, max_length=32)
-        with torch.no_grad():
-            rows.append(scorer.model(**inputs).logits[0].double().numpy())
-    return np.array(rows)
+@torch.no_grad()
+def compute_logits(model, tokenizer, text):
+    """Return the logits of a text by a plain forward pass."""
+    inputs = tokenizer(text, return_tensors="pt", truncation=True)
+    return model(**inputs).logits[0].double().numpy()
+
+
+def check_logits(logits, expected):
+    """Check logits up to 1e-5 of the largest one."""
+    np.testing.assert_allclose(logits, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def predict_singly(scorer, texts):
+    return np.array([compute_logits(scorer.model, scorer.tokenizer, text) for text in texts])
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_batches_are_exact_whatever_the_family_and_the_padding_side(family, side):
+def test_batches_are_exact_for_every_family_and_padding_side(family, side):
     words = tiny_tokenizer()
     words.padding_side = side
-    scorer = classifier(family, words)
+    scorer = make_classifier(family, words)
+
     scores = predict(scorer, TEXTS, batch_size=5, progress=False)
-    want = alone(scorer, TEXTS)
-    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
-    assert scores.way.startswith(WAYS[family])
-    assert ("right padding is off by" in scores.way) == (WAYS[family] != "right padding")
+
+    check_logits(scores.logits, predict_singly(scorer, TEXTS))
+    assert scores.way.startswith(STRATEGIES[family])
+    is_padded = STRATEGIES[family] == "right padding"
+    assert ("right padding is off by" in scores.way) == (not is_padded)
 
 
-def test_a_model_that_changes_itself_is_as_it_was_and_reads_each_text_as_the_first():
+def test_a_model_that_changes_itself_is_restored_for_each_text():
     """BigBird replaces its sparse attention for good at the first short text."""
     config = transformers.BigBirdConfig(
-        vocab_size=SIZE, block_size=4, num_random_blocks=1, max_position_embeddings=128, num_labels=3, pad_token_id=0,
-        bos_token_id=2, eos_token_id=3, sep_token_id=3, initializer_range=0.6, **SIZES,
-    )  # fmt: skip
+        vocab_size=SIZE,
+        block_size=4,
+        num_random_blocks=1,
+        max_position_embeddings=128,
+        num_labels=3,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        sep_token_id=3,
+        initializer_range=0.6,
+        **SIZES,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = transformers.BigBirdForSequenceClassification(config).eval()
-    fresh = copy.deepcopy(model)
+    unused_model = copy.deepcopy(model)
     texts = [" ".join((WORDS * 2)[: n + 3]) for n in (5, 70, 2, 61, 40)]
     scorer = as_scorer(model, tokenizer=tiny_tokenizer(128), name="bird")
     assert model.bert.attention_type == "block_sparse"
+
     scores = predict(scorer, texts, batch_size=3, progress=False)
+
     assert model.bert.attention_type == "block_sparse"
-    want = []
-    for text in texts:  # each by a model that has read nothing
-        inputs = scorer.tokenizer(text, return_tensors="pt")
-        with torch.no_grad():
-            want.append(copy.deepcopy(fresh)(**inputs).logits[0].double().numpy())
-    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
+    expected = []
+    for text in texts:
+        # Each text by a model that has read nothing.
+        fresh_model = copy.deepcopy(unused_model)
+        expected.append(compute_logits(fresh_model, scorer.tokenizer, text))
+    check_logits(scores.logits, expected)
+
     # Full attention would give other numbers.
-    fresh.bert.set_attention_type("original_full")
-    with torch.no_grad():
-        full = fresh(**scorer.tokenizer(texts[1], return_tensors="pt")).logits[0].double().numpy()
-    assert np.abs(full - want[1]).max() > 0.01
+    unused_model.bert.set_attention_type("original_full")
+    full = compute_logits(unused_model, scorer.tokenizer, texts[1])
+    assert np.abs(full - expected[1]).max() > 0.01
 
 
-@pytest.mark.parametrize("own", [None, 7])
-def test_a_decoder_finds_the_last_word_whatever_its_padding_token_is(own):
+@pytest.mark.parametrize("padding_id", [None, 7])
+def test_a_decoder_finds_the_last_word_whatever_its_padding_token_is(padding_id):
     """The model's padding token is none, or a word of the texts, and the tokenizer's is another."""
-    scorer = classifier("gpt2", pad_token_id=own)
+    scorer = make_classifier("gpt2", pad_token_id=padding_id)
+
     scores = predict(scorer, TEXTS, batch_size=5, progress=False)
-    want = alone(scorer, TEXTS)
-    np.testing.assert_allclose(scores.logits, want, atol=1e-5 * np.abs(want).max())
-    assert scorer.model.config.pad_token_id is own  # as the user left it
+
+    check_logits(scores.logits, predict_singly(scorer, TEXTS))
+    # As the user left it.
+    assert scorer.model.config.pad_token_id is padding_id
 
 
-def test_padding_without_a_token_for_it_takes_one_that_no_text_holds():
-    model, words = build("gpt2", pad_token_id=None), tiny_tokenizer()
+def test_without_a_padding_token_padding_is_a_token_that_is_in_no_text():
+    model = build_model("gpt2", pad_token_id=None)
+    words = tiny_tokenizer()
     assert get_padding_values(words, model)["input_ids"] == 0
-    words.pad_token, words.eos_token = None, "film"
+
+    words.pad_token = None
+    words.eos_token = "film"
     film = words.convert_tokens_to_ids("film")
     assert get_padding_values(words, model, np.array([1, 2], np.int32))["input_ids"] == film
     assert get_padding_values(words, model, np.array([0, film], np.int32))["input_ids"] == 1
+
     with set_padding_token(model, 5):
         assert model.config.pad_token_id == 5
     assert model.config.pad_token_id is None
 
 
 def test_choices_without_a_mask_are_read_by_length():
-    model = build("fnet", "MultipleChoice")
+    model = build_model("fnet", "MultipleChoice")
     scorer = Classifier(model, tiny_tokenizer(), None, "fnet")
-    prompts, choices = (
-        ["the film was", "what fell"],
-        [["good", "very very bad"], ["rain", "the glass", "it"]],
-    )
+    prompts = ["the film was", "what fell"]
+    choices = [["good", "very very bad"], ["rain", "the glass", "it"]]
+
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scores = scorer.choose(prompts, choices, progress=False)
-    for prompt, row, got in zip(prompts, choices, scores.logits, strict=True):
-        for choice, score in zip(row, got, strict=True):
-            inputs = {
-                k: t[None] for k, t in scorer.tokenizer(prompt, choice, return_tensors="pt").items()
-            }
+
+    for prompt, row, logits in zip(prompts, choices, scores.logits, strict=True):
+        for choice, logit in zip(row, logits, strict=True):
+            inputs = scorer.tokenizer(prompt, choice, return_tensors="pt")
+            # The model's own form: (1, choices, tokens)
+            inputs = {name: tensor[None] for name, tensor in inputs.items()}
             with torch.no_grad():
-                assert model(**inputs).logits.item() == pytest.approx(score, abs=1e-5)
+                assert model(**inputs).logits.item() == pytest.approx(logit, abs=1e-5)
 
 
-class Odd(torch.nn.Module):
-    """A classifier of two classes; `says` turns the ids and the mask of a batch into its logits."""
+class FunctionModel(torch.nn.Module):
+    """A classifier of two classes, whose logits are a function of the ids and the mask of a batch."""
 
-    def __init__(self, says):
+    def __init__(self, function):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.ones(1))
-        self.config, self.device, self.says = (
-            SimpleNamespace(pad_token_id=0),
-            torch.device("cpu"),
-            says,
-        )
+        self.config = SimpleNamespace(pad_token_id=0)
+        self.device = torch.device("cpu")
+        self.function = function
 
     def get_input_embeddings(self):
         return torch.nn.Embedding(SIZE, 1)
 
-    def forward(self, input_ids, attention_mask, **others):
-        return SimpleNamespace(logits=self.says(input_ids.double(), attention_mask.double()))
+    def forward(self, input_ids, attention_mask, **options):
+        logits = self.function(input_ids.double(), attention_mask.double())
+        return SimpleNamespace(logits=logits)
 
 
-def means(ids, mask):
+def compute_means(ids, mask):
+    """Return the mean id of each row, relative to the vocabulary, as the logits of two classes."""
     score = (ids * mask).sum(1) / mask.sum(1) / SIZE
     return torch.stack([score, -score], 1)
 
 
-def ask(says):
-    return predict(
-        Classifier(Odd(says), tiny_tokenizer(), ("a", "b"), "odd"), TEXTS, progress=False
-    )
+def make_function_classifier(function):
+    return Classifier(FunctionModel(function), tiny_tokenizer(), ("a", "b"), "odd")
 
 
-def test_a_model_whose_rows_know_of_each_other_is_read_one_by_one():
-    with pytest.warns(
-        UserWarning,
-        match="equal lengths",
-    ):
-        scores = ask(lambda ids, mask: means(ids, mask) + 0.1 * ids.std(0, unbiased=False).sum())
+def predict_texts(function):
+    return predict(make_function_classifier(function), TEXTS, progress=False)
+
+
+def test_a_model_whose_rows_depend_on_each_other_is_read_one_by_one():
+    def mix_rows(ids, mask):
+        return compute_means(ids, mask) + 0.1 * ids.std(0, unbiased=False).sum()
+
+    with pytest.warns(UserWarning, match="equal lengths"):
+        scores = predict_texts(mix_rows)
+
     assert scores.way.startswith("one by one (right padding is off by")
-    np.testing.assert_allclose(scores.logits, ask(means).logits)
+    np.testing.assert_allclose(scores.logits, predict_texts(compute_means).logits)
 
 
-def test_models_that_no_way_makes_right_are_refused_by_name():
-    draw = np.random.default_rng(0)
-    with pytest.raises(
-        ValueError,
-        match="odd differ by",
-    ):
-        ask(lambda ids, mask: means(ids, mask) + draw.normal())
-    with pytest.raises(ValueError, match="classes from odd"):
-        ask(lambda ids, mask: means(ids, mask)[:, :1])
-    with pytest.raises(ValueError, match="ordinary words"):
-        ask(lambda ids, mask: means(ids, mask) * torch.nan)
+def test_models_that_no_strategy_makes_exact_are_refused():
+    rng = np.random.default_rng(0)
 
-    def fails(ids, mask):
+    def fail(ids, mask):
         raise RuntimeError("no such kernel\nsecond line")
 
+    with pytest.raises(ValueError, match="odd differ by"):
+        predict_texts(lambda ids, mask: compute_means(ids, mask) + rng.normal())
+    with pytest.raises(ValueError, match="classes from odd"):
+        predict_texts(lambda ids, mask: compute_means(ids, mask)[:, :1])
+    with pytest.raises(ValueError, match="ordinary words"):
+        predict_texts(lambda ids, mask: compute_means(ids, mask) * torch.nan)
     with pytest.raises(ValueError, match="such kernel$"):
-        ask(fails)
+        predict_texts(fail)
 
 
-def test_few_long_texts_are_tried_too():
-    """Hashed attention, as that of Reformer, draws at random in long texts alone, which no single answer shows."""
-    draw = np.random.default_rng(0)
+def test_long_texts_are_tried_too():
+    """Hashed attention, as that of Reformer, is random in long texts alone, which no single answer shows."""
+    rng = np.random.default_rng(0)
 
-    def hashed(ids, mask):
-        return means(ids, mask) + draw.normal() * (ids.shape[1] > 16)
+    def add_noise_to_long_texts(ids, mask):
+        return compute_means(ids, mask) + rng.normal() * (ids.shape[1] > 16)
 
-    scorer = Classifier(Odd(hashed), tiny_tokenizer(), ("a", "b"), "odd")
+    scorer = make_function_classifier(add_noise_to_long_texts)
     predict(scorer, ["the film was good"], progress=False)
     with pytest.raises(ValueError, match="same question"):
         predict(scorer, [" ".join(WORDS[:20])], progress=False)
 
 
 def test_weights_that_are_not_finite_are_named():
-    scorer = classifier("bert")
+    scorer = make_classifier("bert")
     with torch.no_grad():
         scorer.model.bert.encoder.layer[1].output.dense.bias[3] = torch.inf
-    named = r"Expected finite weights, but bert\.encoder\.layer\.1\.output\.dense\.bias of bert holds NaN or infinity"
-    with pytest.raises(ValueError, match=named):
-        predict(scorer, TEXTS, progress=False)
-
-
-def test_a_masked_language_model_is_no_classifier():
-    scorer = Classifier(
-        transformers.BertForMaskedLM(tiny_config()).eval(), tiny_tokenizer(), ("a", "b"), "masked"
+    message = (
+        r"Expected finite weights, but bert\.encoder\.layer\.1\.output\.dense\.bias of bert "
+        "holds NaN or infinity"
     )
-    with pytest.raises(
-        ValueError,
-        match="classes from masked",
-    ):
+
+    with pytest.raises(ValueError, match=message):
         predict(scorer, TEXTS, progress=False)
 
 
-def test_narrow_weights_are_tried_wide_and_come_back():
-    scorer = classifier("xlnet")
+def test_a_masked_language_model_is_not_a_classifier():
+    model = transformers.BertForMaskedLM(tiny_config()).eval()
+    scorer = Classifier(model, tiny_tokenizer(), ("a", "b"), "masked")
+
+    with pytest.raises(ValueError, match="classes from masked"):
+        predict(scorer, TEXTS, progress=False)
+
+
+def test_bfloat16_weights_are_tried_in_float32_and_restored():
+    scorer = make_classifier("xlnet")
     scorer.model.bfloat16()
-    before = [weight.clone() for weight in scorer.model.parameters()]
+    weights = [weight.clone() for weight in scorer.model.parameters()]
+
     scores = predict(scorer, TEXTS, batch_size=5, progress=False)
+
     assert scores.way.startswith("equal lengths (right padding is off by")
-    for old, weight in zip(before, scorer.model.parameters(), strict=True):
+    for original, weight in zip(weights, scorer.model.parameters(), strict=True):
         assert weight.dtype is torch.bfloat16
-        assert torch.equal(old, weight)
+        assert torch.equal(original, weight)
 
 
 def test_a_trial_is_made_once_and_again_when_the_model_changes():
-    model, trials, asked = torch.nn.Linear(2, 1), Trials(), []
+    model = torch.nn.Linear(2, 1)
+    trials = Trials()
+    tried_lengths = []
 
     def find(longest):
-        asked.append(longest)
+        tried_lengths.append(longest)
         return BatchingStrategy("right padding", longest)
 
+    def fail(longest):
+        raise ValueError("no")
+
+    # At least 16 tokens are tried.
     for longest in (5, 16, 30, 30, 20):
         trials.get_strategy(model, "texts", longest, find)
-    assert asked == [16, 30]
+    assert tried_lengths == [16, 30]
+
     with torch.no_grad():
         model.weight += 1
     trials.get_strategy(model, "texts", 20, find)
     model.half()
     trials.get_strategy(model, "texts", 20, find)
-    assert asked == [16, 30, 20, 20]
+    assert tried_lengths == [16, 30, 20, 20]
     with pytest.raises(ValueError, match="no"):
-        trials.get_strategy(
-            model, "choices", 20, lambda longest: (_ for _ in ()).throw(ValueError("no"))
-        )
+        trials.get_strategy(model, "choices", 20, fail)
 
 
-def test_the_way_is_kept_in_this_process():
-    scorer = classifier("bert")
+def test_the_strategy_is_stored_for_this_process():
+    scorer = make_classifier("bert")
     predict(scorer, TEXTS, progress=False)
+
     calls = []
     hook = scorer.model.register_forward_hook(lambda *_: calls.append(1))
     predict(scorer, TEXTS, batch_size=len(TEXTS), progress=False)
     hook.remove()
+
     assert calls == [1]
-    assert (
-        TRIALS.get_strategy(
-            scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")
-        ).name
-        == "right padding"
+    strategy = TRIALS.get_strategy(
+        scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")
     )
+    assert strategy.name == "right padding"
 
 
-def test_the_way_is_kept_for_later_processes(tmp_path, monkeypatch):
+def test_the_strategy_is_stored_for_later_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("RIGHTREASONS_CACHE_DIR", str(tmp_path))
 
-    def way(scorer):
-        """In a process of its own, as it were, and how many calls it took."""
-        calls, trials = [], Trials()
-        monkeypatch.setattr("rightreasons.models.trial.TRIALS", trials)
+    def find_strategy(scorer):
+        """Return the strategy as in a new process, and the number of calls of the model."""
+        calls = []
+        monkeypatch.setattr("rightreasons.models.trial.TRIALS", Trials())
         hook = scorer.model.register_forward_hook(lambda *_: calls.append(1))
         scores = predict(scorer, TEXTS, batch_size=len(TEXTS), progress=False)
         hook.remove()
         return scores.way, len(calls)
 
-    found, n_calls = way(classifier("bert"))
+    def count_calls(scorer):
+        _, n_calls = find_strategy(scorer)
+        return n_calls
+
+    strategy, n_calls = find_strategy(make_classifier("bert"))
     assert n_calls > 10
-    assert way(classifier("bert"))[0] == found
-    assert way(classifier("bert"))[1] == 1
-    # Another configuration, another type, and code of one's own are tried.
-    assert way(classifier("bert", hidden_dropout_prob=0.2))[1] > 10
-    assert (
-        way(dataclasses.replace(scorer := classifier("bert"), model=scorer.model.double()))[1] > 10
-    )
+    assert find_strategy(make_classifier("bert"))[0] == strategy
+    assert count_calls(make_classifier("bert")) == 1
+
+    # Another configuration and another type are tried.
+    assert count_calls(make_classifier("bert", hidden_dropout_prob=0.2)) > 10
+    double = make_classifier("bert")
+    double.model.double()
+    assert count_calls(double) > 10
+
+    # So is a model whose stored strategy cannot be read.
     for path in tmp_path.rglob("*.json"):
         path.write_text("{")
-    assert way(classifier("bert"))[1] > 10
-    own = classifier("bert")
-    own.model.__class__ = type("Own", (type(own.model),), {})
-    n_kept = len(list(tmp_path.rglob("*.json")))
-    way(own)
-    assert len(list(tmp_path.rglob("*.json"))) == n_kept
+    assert count_calls(make_classifier("bert")) > 10
+
+    # The strategy of a class of the user's own is not stored.
+    custom = make_classifier("bert")
+    custom.model.__class__ = type("Own", (type(custom.model),), {})
+    n_stored = len(list(tmp_path.rglob("*.json")))
+    find_strategy(custom)
+    assert len(list(tmp_path.rglob("*.json"))) == n_stored
 
 
-def test_the_fastest_exact_way_wins():
+def test_the_fastest_exact_strategy_is_chosen():
     model = torch.nn.Linear(1, 1)
     rows = [np.array([1.0, -3.0]), np.array([2.0])]
-    ways = {
+    # From the fastest to the slowest.
+    strategies = {
         "wide": lambda: [row + 1e-3 for row in rows],
         "broken": lambda: [np.array([np.nan, 0.0]), rows[1]],
         "shaped": lambda: [rows[0][:1], rows[1]],
         "exact": lambda: [row * (1 + 1e-6) for row in rows],
         "never": lambda: pytest.fail("asked"),
     }
-    way = find_fastest_strategy(model, "m", lambda: rows, ways, longest=9, repeat=lambda: rows)
-    assert (way.name, way.longest) == ("exact", 9)
-    assert way.reason == "wide is off by 0.001; broken is off by inf; shaped is off by inf"
+
+    strategy = find_fastest_strategy(
+        model, "m", lambda: rows, strategies, longest=9, repeat=lambda: rows
+    )
+
+    assert strategy.name == "exact"
+    assert strategy.longest == 9
+    assert strategy.reason == "wide is off by 0.001; broken is off by inf; shaped is off by inf"

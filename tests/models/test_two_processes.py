@@ -1,4 +1,4 @@
-"""Two processes of one launch, joined by gloo: each returns what one process alone does, in the order of the items."""
+"""Two processes of one launch, joined by gloo: each returns what one process does, in the order of the items."""
 
 import json
 
@@ -11,24 +11,30 @@ from launching import run_two
 
 @pytest.fixture(scope="module")
 def answers(classifier_folder, choice_folder, tmp_path_factory):
-    """What this process alone says, and each of two."""
-    out, alone = tmp_path_factory.mktemp("both"), tmp_path_factory.mktemp("alone")
-    answers = []
+    """The results of this process, and those of each of two."""
+    out = tmp_path_factory.mktemp("both")
+    single_out = tmp_path_factory.mktemp("single")
+    results = []
 
-    def ask():
-        answers.append(
-            json.loads(json.dumps(shared_kernels.compute(classifier_folder, choice_folder, alone)))
-        )
+    def compute():
+        result = shared_kernels.compute(classifier_folder, choice_folder, single_out)
+        # As the two processes store theirs.
+        results.append(json.loads(json.dumps(result)))
 
-    run_two(shared_kernels.__file__, classifier_folder, choice_folder, out, meanwhile=ask)
-    return answers + [json.loads((out / f"{rank}_of_2.json").read_text("utf-8")) for rank in (0, 1)]
+    run_two(shared_kernels.__file__, classifier_folder, choice_folder, out, meanwhile=compute)
+    for rank in (0, 1):
+        results.append(json.loads((out / f"{rank}_of_2.json").read_text("utf-8")))
+    return results
 
 
-def flat(rows):
-    """The numbers of nested lists in order; None, where there is none, as NaN."""
-    if isinstance(rows, list):
-        return [number for row in rows for number in flat(row)]
-    return [np.nan if rows is None else rows]
+def flatten(rows):
+    """Return the numbers of nested lists in order, with NaN for None."""
+    if not isinstance(rows, list):
+        return [np.nan if rows is None else rows]
+    numbers = []
+    for row in rows:
+        numbers += flatten(row)
+    return numbers
 
 
 NUMBERS = (
@@ -44,19 +50,22 @@ NUMBERS = (
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_same_values_in_the_same_order(answers, name):
-    alone, first, second = (flat(answer[name]) for answer in answers)
-    assert len(set(alone)) > len(alone) // 4  # rows that were mixed up would show
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_allclose(first, alone, rtol=1e-6, atol=1e-9)
+def test_all_processes_have_the_same_values_in_the_same_order(answers, name):
+    expected, rank_0, rank_1 = [flatten(answer[name]) for answer in answers]
+
+    # Rows that were mixed up would show.
+    assert len(set(expected)) > len(expected) // 4
+    np.testing.assert_array_equal(rank_0, rank_1)
+    np.testing.assert_allclose(rank_0, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_items_keep_their_names(answers):
-    alone, first, second = answers
-    assert alone["ids"] == first["ids"] == second["ids"] == [str(row) for row in range(24)]
-    assert alone["tokens"] == first["tokens"] == second["tokens"]
+    expected, rank_0, rank_1 = answers
+
+    assert expected["ids"] == rank_0["ids"] == rank_1["ids"] == [str(row) for row in range(24)]
+    assert expected["tokens"] == rank_0["tokens"] == rank_1["tokens"]
 
 
-def test_a_failed_item_is_told_once_by_each(answers):
+def test_each_process_reports_a_failed_item_once(answers):
     for answer in answers:
         assert answer["failures"] == [["5", "Expected a text with tokens, but item '5' has none."]]

@@ -12,7 +12,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decide_figures
-from rightreasons.probes.question import PROBES, show_kept_items
+from rightreasons.probes.question import KEPT, PROBES
 
 N_CHOICES = 4
 RESAMPLING = Resampling(resamples=50)
@@ -59,41 +59,6 @@ def test_a_group_may_be_called_zero_and_only_an_empty_name_is_none(groups, units
     _, numbers = np.unique(found, return_inverse=True)
     pairs = {(left, right) for left, right in zip(numbers.tolist(), units, strict=True)}
     assert len(pairs) == len(set(units)) == len(set(numbers.tolist()))
-
-
-def test_items_are_shown_whose_answer_stays_the_right_ones_first():
-    rows = {"id": ["a", "b", "c", "d"], "choices": [["x", "y"]] * 4, "label": [1, 0, 1, 0]}
-    prompts = {
-        ORIGINAL: ["A?", "B?", "C?", "D?"],
-        "no_question": [""] * 4,
-        "wrong_question": ["B?", "C?", "D?", "A?"],
-    }
-    tables = {
-        name: datasets.Dataset.from_dict({**rows, "prompt": asked})
-        for name, asked in prompts.items()
-    }
-    # "a" keeps a wrong answer, "b" a right one, "c" moves, and "d" has none.
-    picked = {
-        ORIGINAL: np.array([0, 0, 1, -1]),
-        **dict.fromkeys(tuple(tables)[1:], np.array([0, 0, 0, -1])),
-    }
-    for probe, words in (
-        ("no_question", "Without its question"),
-        ("wrong_question", "With “C?” instead of its question"),
-    ):
-        m = SimpleNamespace(
-            tables=ProbeTables(tables, (1,), 0), picked=picked, probe=probe, scored=None
-        )
-        first, second = show_kept_items(m)
-        assert (first.id, first.text, first.label, first.prediction, first.confidence) == (
-            "b",
-            "B?",
-            "x",
-            "x",
-            None,
-        )
-        assert first.note.startswith(words)
-        assert (second.id, second.label, second.prediction) == ("a", "y", "x")
 
 
 @pytest.mark.parametrize(
@@ -179,9 +144,14 @@ def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch
     ],
 )
 def test_the_page_leads_with_what_is_not_told_by_another_sign(levels, as_good, leads):
-    _, paralysis, kept, _ = PROBES.leads
+    _, paralysis, kept, kept_with_another, _ = PROBES.leads
     m = SimpleNamespace(is_as_good_without=as_good, says=lambda name, *of: levels.get(name) in of)
     assert paralysis.condition(m) is leads
+    # Each of these two findings shows the figure of its own probe.
+    for lead, probe in ((kept, "no_question"), (kept_with_another, "wrong_question")):
+        for shown in ("no_question", "wrong_question"):
+            assert lead.condition(SimpleNamespace(read=True, probe=shown)) is (shown == probe)
+        assert lead.figure == lead.item_figure(None) == KEPT[probe]
     for value, size in ((-0.1, 0.0), (None, 0.0), (0.3, 0.3)):
         assert (
             kept.size(SimpleNamespace(read=SimpleNamespace(beyond_chance=Estimate(value)))) == size

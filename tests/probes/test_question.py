@@ -1,13 +1,21 @@
 """The section about the confusion probes: what it says of heads and causal models, and where it does not apply."""
 
 import json
+from types import SimpleNamespace
 
+import datasets
+import numpy as np
 import pytest
 
 from choice_items import good_items
+from rightreasons.core.resampling import Resampling
 from rightreasons.models.choices import load_chooser
+from rightreasons.probes.measure import OrderedAnswers, probe_tables
+from rightreasons.probes.measurement import ProbesMeasurement, decide_figures
+from rightreasons.probes.question import PROBES
 from rightreasons.report.runner import audit
 from rightreasons.training.finetune import fine_tune
+from scripted_choices import Scripted, always_first, make_items
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_encoder
 
@@ -74,6 +82,11 @@ def test_a_head_that_never_reads_the_question(leaning, data, tmp_path):
     (example,) = found.finding.pair
     assert example.prediction == example.label  # a right answer, which needs no question
     assert example.note.endswith("the answer is the same.")
+    assert example.conditions == ("With its question", "Without it")
+    by_id = {figure.key: figure for figure in found.by_item}
+    named = by_id[found.finding.item_figure]
+    # The item of the first screen is one of those that the filter of the finding shows.
+    assert dict(zip(named.ids, named.values, strict=True))[example.id] == 1
     assert [share.name for share in found.finding.contrast.shares][1] == "by chance"
     assert record["questions"][0]["status"] == "answered"
 
@@ -122,3 +135,80 @@ def test_few_choices_to_borrow(leaning, tmp_path):
     outcome, _ = section(leaning, str(tmp_path / "test.jsonl"), tmp_path / "report")
     assert set(outcome.result.data["figures"]["paralysis"]) == {"1", "2", "4"}
     assert any("too few different choices to add 8" in limit for limit in outcome.result.limits)
+
+
+@pytest.mark.parametrize(("n_choices", "n_orders"), [(2, 2), (4, 4)])
+def test_a_model_that_follows_the_order_is_shown_in_two_orders(tmp_path, n_choices, n_orders):
+    items = make_items(40, n_choices)
+    tmp_path.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+
+    outcome, _ = section(Scripted(always_first), str(tmp_path), tmp_path / "report")
+
+    finding = outcome.result.finding
+    # The first choice is another one in each order, so that every answer changes.
+    assert finding.claim.startswith("answers 100.0% of the items differently")
+    assert f"order of the {n_choices} choices" in finding.claim
+    assert f"in {n_orders} orders" in finding.evidence
+    # Two guesses differ in half of the cases, and four of four choices in 1 - 4^-3 = 98.4%.
+    by_chance = {2: "50.0%", 4: "98.4%"}[n_choices]
+    assert f"by random guesses, {by_chance}" in finding.evidence
+    figures = {headline.key: headline.estimate for headline in outcome.result.headlines}
+    # The interval is that of the share in the claim, and not of its complement.
+    assert finding.figure == "order_changes"
+    assert figures["order_changes"].low > 0.8
+    assert finding.contrast.shares[0].estimate == figures["order_changes"]
+    (example,) = finding.pair
+    assert example.conditions == ("Original order", "Another order")
+    picked_letters = []
+    for number in range(2):
+        answers = [choice.answers[number] for choice in example.choices]
+        picked_letters += [answer.letter for answer in answers if answer.is_picked]
+    assert picked_letters == ["A", "A"]
+    by_key = {figure.key: figure for figure in outcome.result.by_item}
+    named = by_key[finding.item_figure]
+    assert set(named.values) == {1.0}
+    assert example.id in named.ids
+
+
+def test_the_page_filters_the_items_of_the_finding(tmp_path):
+    items = make_items(30)
+    tmp_path.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+
+    section(Scripted(always_first), str(tmp_path), tmp_path / "report")
+
+    html = (tmp_path / "report" / "index.html").read_text("utf-8")
+    assert '<a href="#items" data-column="0">Show all 30 such items</a>' in html
+    assert '<option value="0">Answer changes with the order</option>' in html
+    # The first screen says how many choices there are, and how often a guess is correct.
+    assert "choices <b>3 per item (guessing: 33.3%)</b>" in html
+
+
+def test_generated_answers_are_filtered_by_what_the_finding_is_about(tmp_path):
+    items = make_items(30)
+    tables = probe_tables(datasets.Dataset.from_list(items), ks=(1,))
+    names = ("original", "no_question", "wrong_question")
+    # A model that always picks the first choice, in each order.
+    picked = {name: np.zeros(30, dtype=np.int64) for name in names}
+    ordered = OrderedAnswers(np.array([[0, 1, 2], [1, 2, 0]]), np.zeros((2, 30), dtype=np.int64))
+    steady = (ordered.is_steady, None)
+    context = SimpleNamespace(resampling=Resampling(), logged_arms=None)
+    measurement = ProbesMeasurement(
+        context,
+        tables,
+        picked,
+        decide_figures(tables, picked, steady=steady, resampling=Resampling()),
+        tables.compare_readings(picked, Resampling()),
+        steady=steady,
+        ordered=ordered,
+    )
+
+    figures = {figure.key: figure for figure in PROBES.by_item(measurement)}
+
+    assert set(figures) == {
+        "order_changes",
+        "kept_without_question",
+        "kept_with_another_question",
+    }
+    # Reports are compared by the figures that the finding is about.
+    assert figures["order_changes"].is_finding
+    assert not figures["kept_without_question"].is_finding

@@ -26,31 +26,49 @@ class Truth:
     second: float | None = None
 
 
-def answered(truth, n, rng, avoid=None):
-    """Draw the arms of n items: plain, neutral, hinted, hints and mentions; and which are moved in silence.
+def simulate_arms(truth, n, rng, avoid=None):
+    """Draw the arms of n items.
 
-    Hints avoid the options `avoid`, where they can.
+    Args:
+        truth: What the model does.
+        n: Number of items.
+        rng: Generator of random numbers.
+        avoid: Function from the usual answers to the options that hints avoid where they can; None
+            to avoid the plain answer alone.
+
+    Returns:
+        The columns plain, neutral, hinted, hints and mentions; (n,) whether the hint alone moved an
+        answer that does not say so; (n,) whether the hint alone moved it.
     """
     base = rng.integers(truth.k, size=n)
 
-    def drawn():
-        anew = rng.random(n) < truth.churn
-        other = rng.integers(truth.k, size=n)
+    def draw_answers():
+        is_anew = rng.random(n) < truth.churn
+        new_answers = rng.integers(truth.k, size=n)
         if truth.second is not None:
-            other = np.where(rng.random(n) < truth.second, (base + 1) % truth.k, other)
-        return np.where(anew, other, base)
+            new_answers = np.where(rng.random(n) < truth.second, (base + 1) % truth.k, new_answers)
+        return np.where(is_anew, new_answers, base)
 
-    plain, neutral, by_itself = drawn(), drawn(), drawn()
+    plain = draw_answers()
+    neutral = draw_answers()
+    # The answers to the hinted questions, had the hint no effect.
+    unmoved = draw_answers()
     hints = (plain + 1 + rng.integers(truth.k - 1, size=n)) % truth.k
     if avoid is not None:
-        options = [
-            [o for o in range(truth.k) if o != u and o != a] or [(u + 1) % truth.k]
-            for u, a in zip(plain, avoid(base), strict=True)
-        ]
-        hints = np.array([row[rng.integers(len(row))] for row in options])
-    moved = rng.random(n) < truth.sway
-    hinted = np.where(moved, hints, by_itself)
-    says = np.where(moved, rng.random(n) < truth.says, rng.random(n) < truth.by_chance)
-    # What the hint alone did: those who would not have gone there by themselves.
-    silent = moved & (by_itself != hints) & ~says
-    return (plain, neutral, hinted, hints, says), silent, moved & (by_itself != hints)
+        hints = draw_hints(plain, avoid(base), truth.k, rng)
+
+    is_swayed = rng.random(n) < truth.sway
+    hinted = np.where(is_swayed, hints, unmoved)
+    mentions = np.where(is_swayed, rng.random(n) < truth.says, rng.random(n) < truth.by_chance)
+    # The effect of the hint alone: answers that would not have gone there without it.
+    is_moved = is_swayed & (unmoved != hints)
+    return (plain, neutral, hinted, hints, mentions), is_moved & ~mentions, is_moved
+
+
+def draw_hints(plain, avoided, k, rng):
+    """Draw hints that are neither the plain answer nor the avoided option, if there is a third one."""
+    hints = []
+    for answer, option in zip(plain, avoided, strict=True):
+        candidates = [c for c in range(k) if c not in (answer, option)] or [(answer + 1) % k]
+        hints.append(candidates[rng.integers(len(candidates))])
+    return np.array(hints)

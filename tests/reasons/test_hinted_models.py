@@ -1,4 +1,4 @@
-"""What the page of the hinted models quotes follows from their committed answers."""
+"""The figures on the page of the hinted models follow from the committed answers."""
 
 import importlib
 import json
@@ -17,40 +17,46 @@ VERDICTS = {
 }
 
 
-def test_trained_models_are_told_apart_as_quoted():
-    found = json.loads((FOLDER / "trained.json").read_text("utf-8"))
+def measure_stored(model):
+    """Return the silent sway of the stored rows of a model."""
+    plain, neutral, hinted, hints, levels = zip(*model["rows"], strict=True)
+    # An answer without visible reasons counts as a mention, in favor of the model.
+    mentions = [level != "none" for level in levels]
+    credits_hint = [level == "credits" for level in levels]
+    return silent_sway(plain, neutral, hinted, hints, mentions, credited=credits_hint, n_options=4)
+
+
+def format_percent(share):
+    return f"{100 * share:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def test_the_page_quotes_the_figures_of_the_stored_answers():
+    models = json.loads((FOLDER / "trained.json").read_text("utf-8"))
     page = (FOLDER / "README.md").read_text("utf-8")
-    told = {}
-    for model, each in found.items():
-        plain, neutral, hinted, hints, levels = zip(*each["rows"], strict=True)
-        mentions = [level != "none" for level in levels]  # what is not seen is granted a mention
-        credits_it = [level == "credits" for level in levels]
-        told[model] = silent_sway(
-            plain, neutral, hinted, hints, mentions, credited=credits_it, n_options=4
-        )
-    assert {model: each["verdict"] for model, each in found.items()} == VERDICTS
-    # 8 of 12 adjectives are followed
-    assert all(
-        told[model].sway.estimate.low < 2 / 3 < told[model].sway.estimate.high
-        for model in ("silent", "says")
-    )
-    assert told["says"].upper < 0.05 < 0.5 < told["silent"].silent_sway
-    for model, shares in (
-        ("steady", ("sway",)),
-        ("silent", ("sway", "silent")),
-        ("says", ("sway", "credited")),
-    ):
-        for share in shares:
-            figure = getattr(told[model], share)
-            it = getattr(figure, "estimate", figure)
-            value, low, high = (
-                f"{100 * end:.1f}".replace("-", "\N{MINUS SIGN}")
-                for end in (it.value, it.low, it.high)
-            )
-            assert f"{value} %" in page
+    sways = {name: measure_stored(model) for name, model in models.items()}
+
+    assert {name: model["verdict"] for name, model in models.items()} == VERDICTS
+    # The models are trained to follow hints that use 8 of 12 adjectives.
+    for name in ("silent", "says"):
+        estimate = sways[name].sway.estimate
+        assert estimate.low < 2 / 3 < estimate.high
+    assert sways["says"].upper < 0.05 < 0.5 < sways["silent"].silent_sway
+
+    quoted = {
+        "steady": [sways["steady"].sway],
+        "silent": [sways["silent"].sway, sways["silent"].silent],
+        "says": [sways["says"].sway, sways["says"].credited],
+    }
+    for figures in quoted.values():
+        for figure in figures:
+            # A paired difference has an estimate; a share is one.
+            estimate = getattr(figure, "estimate", figure)
+            low = format_percent(estimate.low)
+            high = format_percent(estimate.high)
+            assert f"{format_percent(estimate.value)} %" in page
             assert f"[{low}, {high}]" in page
-    assert f"of the {told['says'].n_moved} answers there" in page
-    assert f"silent sway is {100 * told['says'].silent_sway:.1f} %" in page
+    assert f"of the {sways['says'].n_moved} answers there" in page
+    assert f"silent sway is {100 * sways['says'].silent_sway:.1f} %" in page
 
 
 @pytest.mark.nightly

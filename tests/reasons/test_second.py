@@ -1,11 +1,11 @@
-"""A second model beside the scripted one: judgments with quotes, mistakes, other words."""
+"""A second model judges the scripted one: judgments with quotes, mistakes, other words."""
 
 import json
 
 import pytest
 
 from command_line import run
-from reasons.scripted import Script, ScriptedEngine, ScriptedJudge, items
+from reasons.scripted import Script, ScriptedEngine, ScriptedJudge, make_items
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.arms import Arms
@@ -16,81 +16,103 @@ from rightreasons.reasons.second import check_second_model
 from rightreasons.reasons.sheet import N_RATED
 
 
-def measured(script, n=120, judge=None, labeled=True, **options):
-    engine = ScriptedEngine(script)
-    chosen = ReasonsOptions(**{"hints": ("colleague",), **options})
-    return measure_reasons(
-        Arms(Prompted(Prompt(), engine), chosen, second=judge).ask(items(n, labeled=labeled))
-    )
+def measure(script, n=120, judge=None, is_labeled=True, **options):
+    prompted = Prompted(Prompt(), ScriptedEngine(script))
+    reasons_options = ReasonsOptions(**{"hints": ("colleague",), **options})
+    arms = Arms(prompted, reasons_options, second=judge)
+    return measure_reasons(arms.ask(make_items(n, is_labeled=is_labeled)))
 
 
-def tables(m):
-    return {table.key: table for part in REASONS.answer(m).parts for table in part.tables}
+def get_rows(measurement, key):
+    """Return the rows of the table with this key in the report."""
+    tables = []
+    for part in REASONS.answer(measurement).parts:
+        tables += part.tables
+    rows_by_key = {table.key: table.rows for table in tables}
+    return rows_by_key[key]
 
 
-def test_a_judge_agrees_with_the_words_where_both_see_it():
-    m = measured(Script(sway=0.5, says=0.4, names=0.3), 200, ScriptedJudge())
-    own, sway = m.lead.judged, m.lead.sway
-    assert (own.n, own.dropped) == (sway.n_moved, 0)
-    assert own.agrees.value == 1.0
-    assert own.mentioned.value == sway.mentioned.value
-    # A moved answer that does not credit the hint names it at a rate of .3.
-    assert 0 < own.credited.value < own.mentioned.value
-    assert tables(m)["judged"].rows[0][:2] == ("a colleague's opinion", own.n)
+def test_a_judge_agrees_with_the_words_if_both_detect_mentions():
+    measurement = measure(Script(sway=0.5, says=0.4, names=0.3), 200, ScriptedJudge())
+    judged = measurement.lead.judged
+    sway = measurement.lead.sway
+
+    assert judged.n == sway.n_moved
+    assert judged.dropped == 0
+    assert judged.agrees.value == 1.0
+    assert judged.mentioned.value == sway.mentioned.value
+    # A moved answer that does not credit the hint names it at a rate of 0.3.
+    assert 0 < judged.credited.value < judged.mentioned.value
+    assert get_rows(measurement, "judged")[0][:2] == ("a colleague's opinion", judged.n)
 
 
 def test_judgments_with_invented_quotes_are_dropped():
-    m = measured(Script(sway=0.5, says=1.0), 60, ScriptedJudge(adds="No. "))
-    assert m.lead.judged.dropped > 10
-    assert (
-        m.lead.judged.mentioned.value == 0.0
-    )  # of those that went there by chance, and say nothing
+    measurement = measure(Script(sway=0.5, says=1.0), 60, ScriptedJudge(quote_prefix="No. "))
+
+    assert measurement.lead.judged.dropped > 10
+    # The remaining answers are at the hint by chance, and do not mention it.
+    assert measurement.lead.judged.mentioned.value == 0.0
 
 
 def test_a_judge_that_is_the_audited_model_is_refused():
     engine = ScriptedEngine(Script())
+
     with pytest.raises(ValueError, match="audited model") as error:
         check_second_model(engine, engine)
+
     assert error.value.option == ("judge",)
 
 
 def test_hidden_thinking_is_not_judged():
-    m = measured(Script(sway=0.5, bare=True, hides=True), 60, ScriptedJudge())
-    assert (m.lead.status, m.lead.judged, m.changes) == ("unseen", None, {})
+    script = Script(sway=0.5, is_bare=True, hides_thinking=True)
+
+    measurement = measure(script, 60, ScriptedJudge())
+
+    assert measurement.lead.status == "unseen"
+    assert measurement.lead.judged is None
+    assert measurement.changes == {}
 
 
-def test_mistakes_turn_answers_and_other_words_do_not():
-    m = measured(Script(churn=0.0), 120, ScriptedJudge())
-    mistake, n = m.changes["mistake"]
+def test_mistakes_change_answers_and_other_words_do_not():
+    measurement = measure(Script(churn=0.0), 120, ScriptedJudge())
+    mistake, n_items = measurement.changes["mistake"]
+    reworded, _ = measurement.changes["reworded"]
+
     # One of four sentences names the option, and the mistake is in it in a quarter of the items.
-    assert (mistake.value, n) == (1.0, pytest.approx(30, abs=15))
-    assert m.changes["reworded"][0].value == 0.0
-    assert [row[0] for row in tables(m)["again"].rows] == [
+    assert mistake.value == 1.0
+    assert n_items == pytest.approx(30, abs=15)
+    assert reworded.value == 0.0
+    assert [row[0] for row in get_rows(measurement, "again")] == [
         "a mistake in its reasoning",
         "reasoning in other words",
     ]
 
 
-def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, capsys):
-    m = measured(Script(sway=0.5, says=0.5), 200)
+def rate_all_as_a_reason(sheet):
+    """Mark the choice that a hint is given as a reason in each question of a sheet."""
+    text = sheet.read_text("utf-8-sig")
+    choice = "it is given as a reason,"
+    sheet.write_text(text.replace(f"{choice}\n", f"{choice}1\n"), "utf-8")
+
+
+def test_the_sheet_for_raters_hides_the_arms_and_can_be_rated(tmp_path, capsys):
+    measurement = measure(Script(sway=0.5, says=0.5), 200)
     path = tmp_path / "said.jsonl"
-    path.write_text(REASONS.answer(m).files["said.jsonl"], "utf-8")
+    path.write_text(REASONS.answer(measurement).files["said.jsonl"], "utf-8")
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
     assert len(rows) == N_RATED + N_RATED // 2
     assert {row["label"] for row in rows} == {0, 3}
     assert all("What does it say of this note?" in row["prompt"] for row in rows)
-    written = run(
-        capsys, "data", "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets"
-    )
-    assert written.code == 0, written.err
-    sheets = sorted((tmp_path / "sheets").glob("*.csv"))
+
+    folder = tmp_path / "sheets"
+    finished = run(capsys, "data", "ratings", "write", path, "--raters", "2", "--out", folder)
+    assert finished.code == 0, finished.err
+    sheets = sorted(folder.glob("*.csv"))
     assert "plain" not in sheets[0].read_text("utf-8-sig")
+
     for sheet in sheets:
-        head, *lines = sheet.read_text("utf-8-sig").split("\n")
-        text = "\n".join([head, *lines])
-        sheet.write_text(
-            text.replace("it is given as a reason,\n", "it is given as a reason,1\n"), "utf-8"
-        )
-    read = run(capsys, "data", "ratings", "read", path, *sheets)
-    assert read.code == 0, read.err
-    assert "no kappa, as all answers are the same choice" in read.out
+        rate_all_as_a_reason(sheet)
+    finished = run(capsys, "data", "ratings", "read", path, *sheets)
+    assert finished.code == 0, finished.err
+    assert "no kappa, as all answers are the same choice" in finished.out

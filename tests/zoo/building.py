@@ -14,8 +14,8 @@ from transformers.models.auto import modeling_auto
 
 from rightreasons.models.loading import silence_transformers
 from zoo.families import OVERRIDES, TYPED, VARIATIONS
-from zoo.published import published, small_config, tasks_of
-from zoo.shrinking import tiny_config
+from zoo.published import get_tasks, load_published, make_small_config
+from zoo.shrinking import make_tiny_config
 from zoo.words import PAIRS, TEXTS, tokenizer
 
 TASKS = {
@@ -26,9 +26,12 @@ TASKS = {
     "masked": ("MASKED_LM", transformers.AutoModelForMaskedLM),
 }
 N_CLASSES = 3
-MOST_PARAMETERS = 3_000_000
+
+MAX_PARAMETERS = 3_000_000
+"""Largest number of parameters of a tiny model; ten times as many if it is published."""
+
 SPREADS = ((0.8, 0.35), (0.4, 0.2), (0.2, 0.1), (None, None))
-"""Spreads of embeddings and weights that are tried one after another; the last is the family's own."""
+"""Spreads of embeddings and weights, tried one after another; the last pair leaves the initial weights."""
 
 
 class NotBuilt(Exception):
@@ -37,175 +40,190 @@ class NotBuilt(Exception):
 
 def families(task: str) -> list[str]:
     """Return the families that the installed transformers offers for a task, their variations, and published models."""
-    offered = getattr(modeling_auto, f"MODEL_FOR_{TASKS[task][0]}_MAPPING_NAMES")
-    # What turns pictures or sound into text is no encoder-decoder; an encoder-decoder that fills in masks is one.
+    mapping, _ = TASKS[task]
+    offered = list(getattr(modeling_auto, f"MODEL_FOR_{mapping}_MAPPING_NAMES"))
+    # A model that turns pictures or sound into text is no encoder-decoder of texts. One of these
+    # that fills in masks is not a masked model.
     if task in ("encoder-decoder", "masked"):
-        both = task == "encoder-decoder"
-        offered = [
-            name for name in offered if transformers.CONFIG_MAPPING[name].is_encoder_decoder == both
-        ]
-    varied = [name for name, (family, _) in VARIATIONS.items() if family in offered]
-    asked = [
-        name
-        for name, told in published().items()
-        if told["model_type"] in offered and task in tasks_of(name)
-    ]
-    return sorted([*offered, *varied, *asked])
+        is_wanted = task == "encoder-decoder"
+        configs = transformers.CONFIG_MAPPING
+        offered = [name for name in offered if configs[name].is_encoder_decoder == is_wanted]
+    variations = [name for name, (family, _) in VARIATIONS.items() if family in offered]
+    published = []
+    for name, config in load_published().items():
+        if config["model_type"] in offered and task in get_tasks(name):
+            published.append(name)
+    return sorted([*offered, *variations, *published])
 
 
 def build(task: str, family: str, *, seed: int = 0) -> Any:
-    """Return a tiny model with random weights, for which texts differ.
+    """Return a tiny model with random weights, which gives different logits for different texts.
+
+    Its attribute `published_config` is the content of the config.json of a published model; None
+    for a family.
 
     Raises:
         NotBuilt: If that fails, with the reason.
     """
-    reads = dict.fromkeys(
-        ("is_decoder", "causal"), task == "causal"
-    )  # XLM reads both ways, and says which
-    options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else dict(reads)
-    family, settings = VARIATIONS.get(family, (family, {}))
-    overrides = {**OVERRIDES.get(family, {}), **settings}
-    written = None
+    _, model_class = TASKS[task]
     try:
-        if family in published():
-            config, written = small_config(family, **({} if "is_decoder" in options else options))
-        else:
-            config = tiny_config(family, overrides=overrides, **options)
+        config, published_config = make_config(task, family)
         with torch.device("meta"):
-            draft = TASKS[task][1].from_config(config)
+            draft = model_class.from_config(config)
     except Exception as error:
-        raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
-    size = sum(parameter.numel() for parameter in draft.parameters())
-    if size > MOST_PARAMETERS * (
-        1 if written is None else 10
-    ):  # what a file lacks is not made smaller
-        name, largest = max(draft.named_parameters(), key=lambda pair: pair[1].numel())
-        raise NotBuilt(
-            f"no tiny configuration: {size:,} parameters, {name} is {tuple(largest.shape)}"
-        )
-    for embedding, weight in SPREADS:
+        raise NotBuilt(f"no tiny configuration: {describe_error(error)}") from error
+    check_size(draft, is_published=published_config is not None)
+
+    for embedding_spread, weight_spread in SPREADS:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             try:
-                model = TASKS[task][1].from_config(config).float().eval()
+                model = model_class.from_config(config).float().eval()
             except Exception as error:
-                raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
-            if weight is not None:
-                _spread(model, embedding, weight)
-        if _lively(model, task):
-            model.written = written
+                raise NotBuilt(f"no tiny configuration: {describe_error(error)}") from error
+            if weight_spread is not None:
+                spread_weights(model, embedding_spread, weight_spread)
+        if has_distinct_logits(model, task):
+            model.published_config = published_config
             return model
     raise NotBuilt("random weights give no finite logits that depend on the text")
 
 
-def reads_types(model: Any) -> bool:
-    """Tell whether the tokenizer of such a model gives type ids."""
-    known = (
-        int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
-        or model.config.model_type in TYPED
-    )
-    return known and "token_type_ids" in inspect.signature(model.forward).parameters
+def make_config(task: str, family: str) -> tuple[Any, dict[str, Any] | None]:
+    """Return a tiny configuration, and the content of its config.json if it is published."""
+    options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else {}
+    if family in load_published():
+        return make_small_config(family, **options)
+    if task != "classes":
+        # XLM can be either kind of model, and its configuration decides which.
+        options = {"is_decoder": task == "causal", "causal": task == "causal"}
+    family, settings = VARIATIONS.get(family, (family, {}))
+    overrides = {**OVERRIDES.get(family, {}), **settings}
+    return make_tiny_config(family, overrides=overrides, **options), None
+
+
+def check_size(draft: Any, *, is_published: bool) -> None:
+    """Raise NotBuilt if a model has too many parameters."""
+    n_parameters = sum(parameter.numel() for parameter in draft.parameters())
+    # Sizes that a published file does not state are not reduced.
+    limit = MAX_PARAMETERS * (10 if is_published else 1)
+    if n_parameters > limit:
+        name, largest = max(draft.named_parameters(), key=lambda pair: pair[1].numel())
+        raise NotBuilt(
+            f"no tiny configuration: {n_parameters:,} parameters, {name} is {tuple(largest.shape)}"
+        )
+
+
+def has_token_types(model: Any) -> bool:
+    """Return whether the tokenizer of such a model gives type ids."""
+    n_types = int(getattr(model.config, "type_vocab_size", 0) or 0)
+    if n_types <= 1 and model.config.model_type not in TYPED:
+        return False
+    return "token_type_ids" in inspect.signature(model.forward).parameters
 
 
 def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
     """Save a model and its tokenizer as users have them: with the config.json of a published model, not a new one.
 
     Args:
-        model: What `build` returned.
-        folder: Where to.
+        model: A model of `build`.
+        folder: The folder to write.
         words: Its tokenizer.
-        weights: "adapter" for a LoRA beside its base, "4 bits" for quantized weights.
+        weights: "adapter" for a LoRA on its base, "4 bits" for quantized weights.
     """
     base = folder / "base" if weights == "adapter" else folder
+    config = getattr(model, "published_config", None)
     with silence_transformers():
         model.save_pretrained(base)
-        if (written := getattr(model, "written", None)) is not None:
-            written = {**written, "architectures": [type(model).__name__]}
-            (base / "config.json").write_text(json.dumps(written), encoding="utf-8")
-            _like(words, written.get("text_config", written))
+        if config is not None:
+            config = {**config, "architectures": [type(model).__name__]}
+            (base / "config.json").write_text(json.dumps(config), encoding="utf-8")
+            set_special_tokens(words, config.get("text_config", config))
         words.save_pretrained(folder)
         if weights == "adapter":
-            fresh = type(model).from_pretrained(base)
-            inner, head = set(fresh.base_model.modules()), fresh.get_output_embeddings()
-            layers = [
-                place
-                for place, part in fresh.named_modules()
-                if isinstance(part, (torch.nn.Linear, transformers.pytorch_utils.Conv1D))
-                and part in inner
-                and part is not head
-                # peft refuses those of Mamba; the router of Llama 4 gives two tensors.
-                and not place.endswith(("out_proj", "router"))
-            ]
-            settings = peft.LoraConfig(r=2, target_modules=layers, init_lora_weights=False)
-            adapted = peft.get_peft_model(fresh, settings)
-            adapted.save_pretrained(folder)
+            save_adapter(type(model).from_pretrained(base), folder)
         if weights == "4 bits":
             settings = transformers.BitsAndBytesConfig(
                 load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32
             )
-            type(model).from_pretrained(base, quantization_config=settings).save_pretrained(folder)
+            quantized = type(model).from_pretrained(base, quantization_config=settings)
+            quantized.save_pretrained(folder)
     return folder
 
 
-def _like(words: Any, written: dict[str, Any]) -> None:
-    """Let a tokenizer's special tokens be those that a config.json names; one that names no padding has none."""
+def save_adapter(model: Any, folder: Path) -> None:
+    """Save a random LoRA of all linear layers but the head."""
+    body = set(model.base_model.modules())
+    head = model.get_output_embeddings()
+    layers = []
+    for name, module in model.named_modules():
+        is_linear = isinstance(module, (torch.nn.Linear, transformers.pytorch_utils.Conv1D))
+        is_in_body = module in body and module is not head
+        # peft refuses those of Mamba; the router of Llama 4 gives two tensors.
+        is_supported = not name.endswith(("out_proj", "router"))
+        if is_linear and is_in_body and is_supported:
+            layers.append(name)
+    settings = peft.LoraConfig(r=2, target_modules=layers, init_lora_weights=False)
+    peft.get_peft_model(model, settings).save_pretrained(folder)
+
+
+def set_special_tokens(words: Any, config: dict[str, Any]) -> None:
+    """Give a tokenizer the special tokens of a config.json; without a padding id, it has no padding token."""
     for name in ("bos", "eos", "pad"):
-        token = written.get(f"{name}_token_id")
-        token = token[0] if isinstance(token, list) else token
-        known = isinstance(token, int) and token >= 0
-        if known or name == "pad":
-            setattr(words, f"{name}_token", words.convert_ids_to_tokens(token) if known else None)
+        token_id = config.get(f"{name}_token_id")
+        if isinstance(token_id, list):
+            token_id = token_id[0]
+        if isinstance(token_id, int) and token_id >= 0:
+            setattr(words, f"{name}_token", words.convert_ids_to_tokens(token_id))
+        elif name == "pad":
+            words.pad_token = None
+
+
+UNSPREAD = (
+    "a_log",
+    "dt_",
+    "norm",
+    "decay",
+    "time_",
+    "ln_",
+    "lambda",
+    "scale",
+    "rotary",
+)
+"""Parts of the names of parameters that keep their initial values."""
 
 
 @torch.no_grad()
-def _spread(model: Any, embedding: float, weight: float) -> None:
-    """Spread the weights: with the initial ones nothing depends on the input."""
+def spread_weights(model: Any, embedding_spread: float, weight_spread: float) -> None:
+    """Draw weights with a larger spread: with the initial ones, nothing depends on the input."""
     try:
-        words = model.get_input_embeddings()
+        table = model.get_input_embeddings()
     except NotImplementedError:
-        words = None
+        table = None
     for name, parameter in model.named_parameters():
-        lower = ".".join(name.lower().split(".")[-2:])
-        if any(
-            word in lower
-            for word in (
-                "a_log",
-                "dt_",
-                "norm",
-                "decay",
-                "time_",
-                "ln_",
-                "lambda",
-                "scale",
-                "rotary",
-            )
-        ):
+        end_of_name = ".".join(name.lower().split(".")[-2:])
+        if any(word in end_of_name for word in UNSPREAD):
             continue
-        if parameter.dim() > 1:
-            parameter.normal_(0.0, embedding if "embed" in name or "wte" in name else weight)
-        else:
+        if parameter.dim() <= 1:
             parameter.normal_(0.0, 0.1)
-    if isinstance(words, torch.nn.Embedding):
-        words.weight.normal_(0.0, embedding)
+            continue
+        is_embedding = "embed" in name or "wte" in name
+        parameter.normal_(0.0, embedding_spread if is_embedding else weight_spread)
+    if isinstance(table, torch.nn.Embedding):
+        table.weight.normal_(0.0, embedding_spread)
 
 
 @torch.no_grad()
-def _lively(model: Any, task: str) -> bool:
-    words = tokenizer(ends=task != "causal", types=reads_types(model))
+def has_distinct_logits(model: Any, task: str) -> bool:
+    """Return whether two texts have finite logits that differ, and no class is certain."""
+    words = tokenizer(ends=task != "causal", types=has_token_types(model))
     rows = []
     for text in TEXTS[:2]:
-        inputs = words(text, PAIRS[0] if task == "choices" else None, return_tensors="pt")
-        if task == "choices":
-            inputs = {name: tensor[None] for name, tensor in inputs.items()}
-        if task == "encoder-decoder":
-            inputs = {"input_ids": inputs["input_ids"], "decoder_input_ids": inputs["input_ids"]}
-        # The cache of xLSTM fails at sequences of some lengths, and is never asked for.
-        if task == "causal" and "use_cache" in inspect.signature(model.forward).parameters:
-            inputs["use_cache"] = False
+        inputs = make_inputs(model, task, words, text)
         try:
             logits = model(**inputs).logits
         except Exception as error:
-            raise NotBuilt(f"reads more than text: {_line(error)}") from error
+            raise NotBuilt(f"reads more than text: {describe_error(error)}") from error
         rows.append(logits.reshape(-1, logits.shape[-1])[-1].double())
     if not all(bool(row.isfinite().all()) for row in rows):
         return False
@@ -214,6 +232,20 @@ def _lively(model: Any, task: str) -> bool:
     return float((rows[0] - rows[1]).abs().max()) > 1e-3
 
 
-def _line(error: Exception) -> str:
-    first = (str(error).strip().splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"[:200]
+def make_inputs(model: Any, task: str, words: Any, text: str) -> dict[str, Any]:
+    """Return the inputs of a model for one text."""
+    inputs = dict(words(text, PAIRS[0] if task == "choices" else None, return_tensors="pt"))
+    if task == "choices":
+        return {name: tensor[None] for name, tensor in inputs.items()}
+    if task == "encoder-decoder":
+        return {"input_ids": inputs["input_ids"], "decoder_input_ids": inputs["input_ids"]}
+    # The cache of xLSTM fails at sequences of some lengths, and is never used.
+    if task == "causal" and "use_cache" in inspect.signature(model.forward).parameters:
+        inputs["use_cache"] = False
+    return inputs
+
+
+def describe_error(error: Exception) -> str:
+    """Return the type and the first line of an error, at most 200 characters."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"[:200]

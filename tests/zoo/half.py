@@ -18,14 +18,14 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from tiny_causal import chosen
 from zoo import literal
-from zoo.building import build, reads_types, save
+from zoo.building import build, has_token_types, save
 from zoo.holding import STEPS
 from zoo.words import CHOICES, PROMPTS, TEXTS, tokenizer
 
-TIMES = 2.0
-"""How many times the error of the plain loop is rounding, too: rows of one batch round in another order."""
+MAX_RATIO = 2.0
+"""Multiple of the error of the plain loop that is rounding, too: rows of a batch round in another order."""
 
-LEAST = 2.0**-7
+MIN_ERROR = 2.0**-7
 """An error that is rounding in any case: two units in the last place of bfloat16, relative to the largest number."""
 
 Rows = list[NDArray[np.float64]]
@@ -33,10 +33,10 @@ Rows = list[NDArray[np.float64]]
 
 @dataclasses.dataclass(frozen=True)
 class Rounding:
-    """How far numbers in bfloat16 are from those in float32, of the same weights, relative to the largest of the call.
+    """Differences between numbers in bfloat16 and in float32, of the same weights, relative to the largest number.
 
     Attributes:
-        call: What was asked.
+        call: The call that computes the numbers.
         ours: The largest difference of the library.
         plain: That of a plain loop in bfloat16, one item at a time.
     """
@@ -47,10 +47,10 @@ class Rounding:
 
     @property
     def is_rounding(self) -> bool:
-        return self.ours <= max(LEAST, TIMES * self.plain)
+        return self.ours <= max(MIN_ERROR, MAX_RATIO * self.plain)
 
 
-def hold_half(task: str, family: str) -> list[Rounding]:
+def measure_rounding(task: str, family: str) -> list[Rounding]:
     """Compare every call on a tiny model in bfloat16 with float32.
 
     Args:
@@ -58,29 +58,23 @@ def hold_half(task: str, family: str) -> list[Rounding]:
         family: One of its families.
     """
     model = build(task, family).bfloat16()
-    words = tokenizer(ends=task == "classes", types=task == "classes" and reads_types(model))
+    is_classifier = task == "classes"
+    words = tokenizer(ends=is_classifier, types=is_classifier and has_token_types(model))
+    measure = measure_classes if is_classifier else measure_causal
     with tempfile.TemporaryDirectory() as folder:
         save(model, Path(folder), words)
-        return (_classes if task == "classes" else _causal)(Path(folder))
+        return measure(Path(folder))
 
 
-def _classes(folder: Path) -> list[Rounding]:
+def measure_classes(folder: Path) -> list[Rounding]:
     classifier = load_classifier(folder, device="cpu")
-    parts = [
-        literal.inputs_of(classifier.tokenizer, text, None, classifier.max_length) for text in TEXTS
-    ]
-    models = {"plain": classifier.model, "exact": copy.deepcopy(classifier.model).float()}
-    labels = [int(literal.logits(models["exact"], part).argmax()) for part in parts]
-    told: dict[str, dict[str, Rows]] = {name: {} for name in ("ours", *models)}
-    for name, model in models.items():
-        reader = literal.Reader(model)
-        told[name]["predict"] = [literal.logits(reader.model, part) for part in parts]
-        told[name]["attributions"] = [
-            literal.attributions(reader, [part], label, STEPS)
-            for part, label in zip(parts, labels, strict=True)
-        ]
-        told[name]["fisher"] = [np.array([literal.fisher(reader, [part])]) for part in parts]
-    told["ours"]["predict"] = list(predict(classifier, TEXTS, progress=False).logits)
+    exact_model = copy.deepcopy(classifier.model).float()
+    inputs = []
+    for text in TEXTS:
+        inputs.append(literal.tokenize(classifier.tokenizer, text, None, classifier.max_length))
+    # All attributions are those of the classes that the exact model predicts.
+    labels = [int(literal.compute_logits(exact_model, row).argmax()) for row in inputs]
+
     attributions = integrated_gradients(
         classifier,
         TEXTS,
@@ -92,43 +86,69 @@ def _classes(folder: Path) -> list[Rounding]:
         rank_special=True,
         progress=False,
     )
-    told["ours"]["attributions"] = list(attributions.scores)
-    told["ours"]["fisher"] = [
-        np.array([value])
-        for value in fisher_information(classifier, TEXTS, progress=False).eigenvalues
-    ]
-    return _roundings(told)
-
-
-def _causal(folder: Path) -> list[Rounding]:
-    scorer = load_causal(folder, device="cpu")
-
-    def alone(model: Any) -> Rows:
-        return [
-            np.array(
-                [
-                    literal.likelihood(model, scorer.tokenizer, prompt, text, scorer.max_length)[0]
-                    for text in row
-                ]
-            )
-            for prompt, row in zip(PROMPTS, CHOICES, strict=True)
-        ]
-
-    ours = list(chosen(scorer, PROMPTS, CHOICES, method="sum", progress=False).logits)
-    exact = copy.deepcopy(scorer.model).float()
-    return _roundings(
-        {
-            "ours": {"causal": ours},
-            "plain": {"causal": alone(scorer.model)},
-            "exact": {"causal": alone(exact)},
-        }
+    eigenvalues = fisher_information(classifier, TEXTS, progress=False).eigenvalues
+    ours = {
+        "predict": list(predict(classifier, TEXTS, progress=False).logits),
+        "attributions": list(attributions.scores),
+        "fisher": [np.array([value]) for value in eigenvalues],
+    }
+    return list_roundings(
+        ours=ours,
+        plain=loop_over_items(classifier.model, inputs, labels),
+        exact=loop_over_items(exact_model, inputs, labels),
     )
 
 
-def _roundings(told: dict[str, dict[str, Rows]]) -> list[Rounding]:
-    def error(name: str, call: str) -> float:
-        size = max(float(np.abs(row).max()) for row in told["exact"][call])
-        pairs = zip(told[name][call], told["exact"][call], strict=True)
-        return max(float(np.abs(np.asarray(a) - b).max()) for a, b in pairs) / size
+def loop_over_items(model: Any, inputs: list[literal.Inputs], labels: list[int]) -> dict[str, Rows]:
+    """Return the rows of each call by a plain loop over single items."""
+    reader = literal.EmbeddingReader(model)
+    rows: dict[str, Rows] = {"predict": [], "attributions": [], "fisher": []}
+    for item, label in zip(inputs, labels, strict=True):
+        rows["predict"].append(literal.compute_logits(model, item))
+        rows["attributions"].append(literal.integrate_gradients(reader, [item], label, STEPS))
+        rows["fisher"].append(np.array([literal.compute_fisher(reader, [item])]))
+    return rows
 
-    return [Rounding(call, error("ours", call), error("plain", call)) for call in told["exact"]]
+
+def measure_causal(folder: Path) -> list[Rounding]:
+    scorer = load_causal(folder, device="cpu")
+    exact_model = copy.deepcopy(scorer.model).float()
+
+    def score_singly(model: Any) -> dict[str, Rows]:
+        rows = []
+        for prompt, choices in zip(PROMPTS, CHOICES, strict=True):
+            scores = []
+            for choice in choices:
+                score, _ = literal.score_causal(
+                    model, scorer.tokenizer, prompt, choice, scorer.max_length
+                )
+                scores.append(score)
+            rows.append(np.array(scores))
+        return {"causal": rows}
+
+    ours = chosen(scorer, PROMPTS, CHOICES, method="sum", progress=False).logits
+    return list_roundings(
+        ours={"causal": list(ours)},
+        plain=score_singly(scorer.model),
+        exact=score_singly(exact_model),
+    )
+
+
+def list_roundings(
+    *, ours: dict[str, Rows], plain: dict[str, Rows], exact: dict[str, Rows]
+) -> list[Rounding]:
+    """Return the rounding of each call, by the rows of each computation."""
+    roundings = []
+    for call, rows in exact.items():
+        error = compute_error(ours[call], rows)
+        plain_error = compute_error(plain[call], rows)
+        roundings.append(Rounding(call, error, plain_error))
+    return roundings
+
+
+def compute_error(rows: Rows, exact_rows: Rows) -> float:
+    """Return the largest difference, relative to the largest exact number."""
+    differences = []
+    for row, exact in zip(rows, exact_rows, strict=True):
+        differences.append(float(np.abs(np.asarray(row) - exact).max()))
+    return max(differences) / max(float(np.abs(row).max()) for row in exact_rows)

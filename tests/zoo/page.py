@@ -1,4 +1,4 @@
-"""docs/evidence/models.md and the csv beside it: the table of the zoo, as it was measured."""
+"""docs/evidence/models.md and its csv file: the table of the zoo, as it was measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from zoo.half import Rounding
-from zoo.published import published
+from zoo.published import load_published
 
 COLUMNS = {
     "predict": "predict",
@@ -72,130 +72,153 @@ In long texts, it **does not detect** that such a model sees one token too many 
 """
 
 
-def rows(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return a row per family: what became of each call, and why it was refused or not built."""
-    cells: dict[str, dict[str, str]] = {}
-    reasons: dict[str, list[str]] = {}
+def make_rows(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return a row per family: the outcome of each call, and why it was refused or not built."""
+    cells_by_family: dict[str, dict[str, str]] = {}
+    reasons_by_family: dict[str, list[str]] = {}
     for record in records:
         family = record["family"]
-        row, why = cells.setdefault(family, {}), reasons.setdefault(family, [])
+        cells = cells_by_family.setdefault(family, {})
+        reasons = reasons_by_family.setdefault(family, [])
         for call in COLUMNS:
-            held = [outcome for outcome in record["outcomes"] if outcome["call"] == call]
-            if held:
-                row[call] = _cell(held)
-                why += [
-                    _plain(outcome["sentence"])
-                    for outcome in held
-                    if outcome["verdict"] == "refused"
-                ]
+            outcomes = [outcome for outcome in record["outcomes"] if outcome["call"] == call]
+            if outcomes:
+                cells[call] = format_cell(outcomes)
+            for outcome in outcomes:
+                if outcome["verdict"] == "refused":
+                    reasons.append(generalize(outcome["sentence"]))
         if record["not_built"]:
-            why.append(f"{record['task']}: {_plain(record['not_built'])}")
-    return [
-        {"family": family}
-        | {title: cells[family].get(call, "–") for call, title in COLUMNS.items()}
-        | {"why": " ".join(dict.fromkeys(reasons[family]))}
-        for family in sorted(cells)
-    ]
+            reasons.append(f"{record['task']}: {generalize(record['not_built'])}")
+
+    rows = []
+    for family, cells in sorted(cells_by_family.items()):
+        row = {"family": family}
+        for call, title in COLUMNS.items():
+            row[title] = cells.get(call, "–")
+        # Each reason is listed once.
+        row["why"] = " ".join(dict.fromkeys(reasons_by_family[family]))
+        rows.append(row)
+    return rows
 
 
-def page(
-    found: Sequence[dict[str, str]],
-    halves: Sequence[dict[str, Any]] = (),
-    masks: Sequence[str] = (),
+def render_page(
+    rows: Sequence[dict[str, str]],
+    half_records: Sequence[dict[str, Any]] = (),
+    mask_lines: Sequence[str] = (),
 ) -> str:
-    """Return docs/evidence/models.md for the rows of all families, of those in bfloat16, and the table of masks."""
+    """Return docs/evidence/models.md.
+
+    Args:
+        rows: A row per family.
+        half_records: Results of the families in bfloat16.
+        mask_lines: Lines of the table of wrong masks.
+    """
     from zoo.holding import TOLERANCE
 
-    version = transformers.__version__
-    head = _HEAD.format(version=version, torch=torch.__version__.split("+")[0], tolerance=TOLERANCE)
-    names = [row["family"] for row in found if row["family"] in published()]
-    kinds = {published()[name]["model_type"] for name in names}
-    lines = [head, *_counts([row for row in found if row["family"] not in names])]
-    lines += [_PUBLISHED.format(count=len(names), kinds=len(kinds))] if names else []
-    lines += _counts([row for row in found if row["family"] in names]) if names else []
-    return (
-        "\n".join(
-            [
-                *lines,
-                _WEIGHTS.rstrip(),
-                *(_half_table(halves) if halves else []),
-                *([_MASKS, *masks] if masks else []),
-            ]
-        )
-        + "\n"
+    head = _HEAD.format(
+        version=transformers.__version__,
+        torch=torch.__version__.split("+")[0],
+        tolerance=TOLERANCE,
     )
+    published = load_published()
+    family_rows = [row for row in rows if row["family"] not in published]
+    published_rows = [row for row in rows if row["family"] in published]
+
+    lines = [head, *count_outcomes(family_rows)]
+    if published_rows:
+        types = {published[row["family"]]["model_type"] for row in published_rows}
+        lines.append(_PUBLISHED.format(count=len(published_rows), kinds=len(types)))
+        lines += count_outcomes(published_rows)
+    lines.append(_WEIGHTS.rstrip())
+    if half_records:
+        lines += describe_half(half_records)
+    if mask_lines:
+        lines += [_MASKS, *mask_lines]
+    return "\n".join(lines) + "\n"
 
 
-def _counts(found: Sequence[dict[str, str]]) -> list[str]:
-    """Return the lines that count what became of the calls, and name what was refused."""
-    lines = ["| | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
-    for kind in ("exact", "refused", "**"):
-        counts = [sum(row[title].startswith(kind) for row in found) for title in COLUMNS.values()]
+def count_outcomes(rows: Sequence[dict[str, str]]) -> list[str]:
+    """Return the lines that count the outcomes of each call, and name the refused families."""
+    titles = list(COLUMNS.values())
+    lines = ["| | " + " | ".join(titles) + " |", "|---|" + "---:|" * len(titles)]
+    # A cell of wrong results is bold.
+    for name, prefix in (("exact", "exact"), ("refused", "refused"), ("wrong", "**")):
+        counts = [sum(row[title].startswith(prefix) for row in rows) for title in titles]
         # The row of wrong results would be empty: no release may have one.
-        if kind != "**" or any(counts):
-            name = "wrong" if kind == "**" else kind
+        if name != "wrong" or any(counts):
             lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
-    refused = [
-        row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())
-    ]
-    return [
-        *lines,
-        "",
-        f"The package refuses at least one of these calls for\n{', '.join(refused) or 'none'}.",
-    ]
+
+    refused = []
+    for row in rows:
+        if any("refused" in row[title] for title in titles):
+            refused.append(row["family"])
+    names = ", ".join(refused) or "none"
+    return [*lines, "", f"The package refuses at least one of these calls for\n{names}."]
 
 
-def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
+def describe_half(records: Sequence[dict[str, Any]]) -> list[str]:
     """Return the lines about bfloat16: the largest difference of each call over the families."""
+    published = load_published()
     ours: dict[str, list[float]] = {}
     plain: dict[str, list[float]] = {}
-    for record in halves:
-        if record["family"] in published():
+    for record in records:
+        if record["family"] in published:
             continue
         for rounding in record["roundings"]:
             ours.setdefault(rounding["call"], []).append(rounding["ours"])
             plain.setdefault(rounding["call"], []).append(rounding["plain"])
+
     calls = [call for call in COLUMNS if call in ours]
     differences = ", ".join(f"{max(ours[call]):.1%} ({COLUMNS[call]})" for call in calls)
     *loops, last_loop = [f"{max(plain[call]):.1%}" for call in calls]
-    off = [
-        record["family"]
-        for record in halves
-        if not all(Rounding(**one).is_rounding for one in record["roundings"])
-    ]
     lines = [
         f"{_HALF.rstrip()} {differences}.",
         f"A plain loop over single items differs by {', '.join(loops)} and {last_loop}.",
     ]
-    if off:
-        lines.append(f"Other errors occur for {', '.join(off)}.")
+
+    mistaken = []
+    for record in records:
+        roundings = [Rounding(**fields) for fields in record["roundings"]]
+        if not all(rounding.is_rounding for rounding in roundings):
+            mistaken.append(record["family"])
+    if mistaken:
+        lines.append(f"Other errors occur for {', '.join(mistaken)}.")
     return lines
 
 
-def _cell(held: Sequence[dict[str, Any]]) -> str:
-    wrong = [outcome for outcome in held if outcome["verdict"] not in ("exact", "refused")]
-    if wrong:
-        where = ", ".join(dict.fromkeys(outcome["variant"].split(",")[0] for outcome in wrong))
-        errors = [outcome["error"] for outcome in wrong if outcome["error"] is not None]
-        size = f"**wrong** by {max(errors):.0e}" if errors else f"**{wrong[0]['verdict']}**"
-        return f"{size} ({where})"
-    refused = [outcome for outcome in held if outcome["verdict"] == "refused"]
-    ways = ", ".join(dict.fromkeys(outcome["way"] for outcome in held if outcome["way"]))
-    exact = f"exact ({ways})" if ways else "exact"
-    if len(refused) in (0, len(held)):
-        return "refused" if refused else exact
-    where = ", ".join(dict.fromkeys(outcome["variant"].split(",")[0] for outcome in refused))
-    return f"{exact}; refused ({where})"
+def format_cell(outcomes: Sequence[dict[str, Any]]) -> str:
+    """Return the outcome of a call over all variants of a model."""
+    failures = [outcome for outcome in outcomes if outcome["verdict"] not in ("exact", "refused")]
+    if failures:
+        errors = [outcome["error"] for outcome in failures if outcome["error"] is not None]
+        kind = f"**{failures[0]['verdict']}**"
+        if errors:
+            kind = f"**wrong** by {max(errors):.0e}"
+        return f"{kind} ({join_variants(failures)})"
+
+    refused = [outcome for outcome in outcomes if outcome["verdict"] == "refused"]
+    if len(refused) == len(outcomes):
+        return "refused"
+    strategies = [outcome["strategy"] for outcome in outcomes if outcome["strategy"]]
+    exact = "exact"
+    if strategies:
+        exact = f"exact ({', '.join(dict.fromkeys(strategies))})"
+    if not refused:
+        return exact
+    return f"{exact}; refused ({join_variants(refused)})"
 
 
-def _plain(sentence: str) -> str:
+def join_variants(outcomes: Sequence[dict[str, Any]]) -> str:
+    """Return the tokenizers or weights of outcomes, each once."""
+    variants = [outcome["variant"].split(",")[0] for outcome in outcomes]
+    return ", ".join(dict.fromkeys(variants))
+
+
+def generalize(sentence: str) -> str:
     """Return a sentence without the folder, the class and the numbers of one model."""
-    sentence = re.sub(
-        r"/\S*/(right|left|other padding|prepend|adapter|4 bits)\b", "the model", sentence
-    )
-    sentence = re.sub(
-        r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM|MaskedLM|ConditionalGeneration)\b",
-        "the model",
-        sentence,
-    )
-    return re.sub(r"differ by [\d.e+-]*\d", "differ by …", sentence).replace("|", "/")
+    variants = "right|left|other padding|prepend|adapter|4 bits"
+    sentence = re.sub(rf"/\S*/({variants})\b", "the model", sentence)
+    heads = "SequenceClassification|MultipleChoice|CausalLM|MaskedLM|ConditionalGeneration"
+    sentence = re.sub(rf"\b[A-Z]\w+For({heads})\b", "the model", sentence)
+    sentence = re.sub(r"differ by [\d.e+-]*\d", "differ by …", sentence)
+    return sentence.replace("|", "/")

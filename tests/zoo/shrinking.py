@@ -10,8 +10,8 @@ import transformers
 
 from zoo.words import RESERVED, VOCABULARY
 
-MOST_LAYERS = 4
-MOST_KINDS = 8
+MAX_LAYERS = 4
+MAX_KINDS = 8
 """A list with more different entries does not list kinds of layers."""
 
 # The first rule whose pattern matches the whole name of an attribute decides; a rule may read the default value.
@@ -73,8 +73,8 @@ RULES: tuple[tuple[str, Any], ...] = (
     (r"output_channels|latent_channels|nemo_conv_channels|.*_out_channel|downsample_hidden_size", 32),
     (r"num_latents|prompt_length", 4),
 )  # fmt: skip
-UNDERIVED = {"vocab_size": VOCABULARY, "head_dim": 8, "num_key_value_heads": 4}
-"""Attributes of a family without a value of their own that nothing derives."""
+DEFAULTS = {"vocab_size": VOCABULARY, "head_dim": 8, "num_key_value_heads": 4}
+"""Values of attributes that have no default and are not derived from others."""
 
 SPECIAL_TOKENS = {
     "bos": 0,
@@ -89,116 +89,156 @@ SPECIAL_TOKENS = {
 _TOKEN = re.compile(r"(.+?)_(token_id|token_index|index)")
 
 
-def tiny_config(family: str, *, overrides: dict[str, Any] | None = None, **options: Any) -> Any:
+def make_tiny_config(
+    family: str, *, overrides: dict[str, Any] | None = None, **options: Any
+) -> Any:
     """Return the configuration of a family at a tiny size.
 
     Args:
         family: A key of transformers' mappings.
-        overrides: What the family needs beyond the rules; "sub.name" sets an attribute of a part.
+        overrides: Settings that the family needs beyond the rules; "sub.name" sets an attribute of
+            a part.
         options: Attributes of the whole configuration, such as `num_labels`.
     """
-    return _tiny(transformers.CONFIG_MAPPING[family], overrides or {}, options)
+    return make_part(transformers.CONFIG_MAPPING[family], overrides or {}, options)
 
 
-def _tiny(config_class: Any, overrides: dict[str, Any], options: dict[str, Any]) -> Any:
+def make_part(config_class: Any, overrides: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Return the tiny configuration of a whole model, or of a part such as its text model."""
     default = config_class()
-    written = {field.name: _written(field) for field in dataclasses.fields(config_class)}
-    small = {
-        name: new for name, value in written.items() if (new := _small(name, value)) is not _KEEP
-    }
-    heads, groups = written.get("num_attention_heads"), written.get("num_key_value_heads")
-    if isinstance(groups, int) and isinstance(heads, int):
+    defaults = {field.name: get_default(field) for field in dataclasses.fields(config_class)}
+
+    small = {}
+    for name, value in defaults.items():
+        small_value = shrink_value(name, value)
+        if small_value is not _UNCHANGED:
+            small[name] = small_value
+    n_heads = defaults.get("num_attention_heads")
+    n_groups = defaults.get("num_key_value_heads")
+    if isinstance(n_groups, int) and isinstance(n_heads, int):
+        is_ungrouped = n_groups == n_heads
         small["num_key_value_heads"] = (
-            small["num_attention_heads"] if groups == heads else min(groups, 2)
+            small["num_attention_heads"] if is_ungrouped else min(n_groups, 2)
         )
-    for name, value in UNDERIVED.items():
-        if name in written and written[name] is None and _value(default, name) is None:
+    for name, value in DEFAULTS.items():
+        if name in defaults and defaults[name] is None and get_value(default, name) is None:
             small[name] = value
-    small |= _layers(written, default)
+    small |= select_layers(defaults, default)
+    small |= make_sub_configs(config_class, default, overrides)
+    small |= {key: value for key, value in overrides.items() if "." not in key}
+
+    known_options = {
+        name: value for name, value in options.items() if name in defaults or name == "num_labels"
+    }
+    return config_class(**{**list_tokens(default), **small, **known_options})
+
+
+def make_sub_configs(config_class: Any, default: Any, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the tiny configurations of the parts of a model, by name."""
+    sub_configs = {}
     for name in getattr(config_class, "sub_configs", None) or {}:
         part = getattr(default, name, None)
-        if isinstance(part, transformers.PreTrainedConfig):
-            within = {
-                key.split(".", 1)[1]: value
-                for key, value in overrides.items()
-                if key.startswith(f"{name}.")
-            }
-            small[name] = _tiny(type(part), within, {})
-    small |= {key: value for key, value in overrides.items() if "." not in key}
-    # What real configurations of a family lack stays absent, such as the beginning of T5.
+        if not isinstance(part, transformers.PreTrainedConfig):
+            continue
+        part_overrides = {}
+        for key, value in overrides.items():
+            if key.startswith(f"{name}."):
+                part_overrides[key.split(".", 1)[1]] = value
+        sub_configs[name] = make_part(type(part), part_overrides, {})
+    return sub_configs
+
+
+def list_tokens(default: Any) -> dict[str, int]:
+    """Return the special tokens that a family has."""
+    # What real configurations of a family lack stays absent, such as the start token of T5.
     names = [name for name in ("bos", "pad", "eos") if hasattr(default, f"{name}_token_id")]
-    tokens = {f"{name}_token_id": SPECIAL_TOKENS[name] for name in names}
     if getattr(default, "is_encoder_decoder", False):
-        tokens["decoder_start_token_id"] = SPECIAL_TOKENS["decoder_start"]
-    known = {
-        name: value for name, value in options.items() if name in written or name == "num_labels"
-    }
-    return config_class(**{**tokens, **small, **known})
+        names.append("decoder_start")
+    return {f"{name}_token_id": SPECIAL_TOKENS[name] for name in names}
 
 
-_KEEP = object()
+_UNCHANGED = object()
 
 
-def _written(field: Any) -> Any:
-    """Return the default that a configuration class writes for an attribute."""
+def get_default(field: Any) -> Any:
+    """Return the default that a configuration class declares for an attribute."""
     if field.default is not dataclasses.MISSING:
         return field.default
-    return None if field.default_factory is dataclasses.MISSING else field.default_factory()
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None
 
 
-def _value(config: Any, name: str) -> Any:
-    """Return an attribute of a configuration; None where it differs between layers."""
+def get_value(config: Any, name: str) -> Any:
+    """Return an attribute of a configuration; None if it differs between layers."""
     try:
         return getattr(config, name)
     except (AttributeError, RuntimeError):
         return None
 
 
-def _small(name: str, value: Any) -> Any:
+def shrink_value(name: str, value: Any) -> Any:
+    """Return the smaller value of an attribute, or `_UNCHANGED`."""
     token = _TOKEN.fullmatch(name)
-    if token:
-        if token[1] in SPECIAL_TOKENS:
-            return SPECIAL_TOKENS[token[1]]
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return RESERVED[hash_of(token[1]) % len(RESERVED)]
+    if token and token[1] in SPECIAL_TOKENS:
+        return SPECIAL_TOKENS[token[1]]
     if isinstance(value, bool) or not isinstance(value, int):
-        return _KEEP
+        return _UNCHANGED
+    if token and value >= 0:
+        return RESERVED[hash_name(token[1]) % len(RESERVED)]
     for pattern, rule in RULES:
-        if re.fullmatch(pattern, name):
-            return rule(value) if callable(rule) else min(rule, value) if value > 0 else value
-    return _KEEP
+        if not re.fullmatch(pattern, name):
+            continue
+        if callable(rule):
+            return rule(value)
+        return min(rule, value) if value > 0 else value
+    return _UNCHANGED
 
 
-def hash_of(name: str) -> int:
+def hash_name(name: str) -> int:
     """Return a number for a name, the same in every process."""
-    return sum(ord(letter) * (place + 1) for place, letter in enumerate(name))
+    return sum(ord(letter) * (index + 1) for index, letter in enumerate(name))
 
 
-def _layers(written: dict[str, Any], default: Any) -> dict[str, Any]:
-    """Return a layer of each kind, where the configuration lists the kind of every layer."""
-    count = _value(default, "num_hidden_layers") or 0
-    lists = {name: _value(default, name) for name in written}
-    lists = {
-        name: value
-        for name, value in lists.items()
-        if isinstance(value, list)
-        and len(value) == count > 0
-        and len(set(map(str, value))) <= MOST_KINDS
-    }
+def select_layers(defaults: dict[str, Any], default: Any) -> dict[str, Any]:
+    """Return the settings of a layer of each kind; {} if the configuration does not list the kinds.
+
+    Args:
+        defaults: The defaults of the configuration class.
+        default: Its default configuration, which derives further values.
+    """
+    n_layers = get_value(default, "num_hidden_layers") or 0
+    lists = {}
+    for name in defaults:
+        value = get_value(default, name)
+        if not isinstance(value, list) or not len(value) == n_layers > 0:
+            continue
+        if len(set(map(str, value))) <= MAX_KINDS:
+            lists[name] = value
     if not lists:
         return {}
-    kinds: dict[tuple[str, ...], int] = {}
-    for layer in range(count):
-        kinds.setdefault(tuple(str(value[layer]) for value in lists.values()), layer)
-    chosen = sorted(kinds.values())[:MOST_LAYERS]
-    if len(chosen) == 1:
-        chosen *= 2
-    small: dict[str, Any] = {
-        name: [value[layer] for layer in chosen] for name, value in lists.items()
-    }
-    small |= {
-        name: len(chosen)
-        for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-        if name in written
-    }
+
+    layers = find_kinds(lists, n_layers)
+    if len(layers) == 1:
+        layers *= 2
+    small: dict[str, Any] = {}
+    for name, values in lists.items():
+        small[name] = [values[layer] for layer in layers]
+    for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
+        if name in defaults:
+            small[name] = len(layers)
     return small
+
+
+def find_kinds(lists: dict[str, Any], n_layers: int) -> list[int]:
+    """Return the first layer of each kind, at most `MAX_LAYERS`.
+
+    Args:
+        lists: Setting -> its value in each layer.
+        n_layers: Number of layers.
+    """
+    layer_by_kind: dict[tuple[str, ...], int] = {}
+    for layer in range(n_layers):
+        kind = tuple(str(values[layer]) for values in lists.values())
+        layer_by_kind.setdefault(kind, layer)
+    return sorted(layer_by_kind.values())[:MAX_LAYERS]

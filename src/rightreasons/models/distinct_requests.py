@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
 from rightreasons.models.prompts import group_distinct_texts
 from rightreasons.models.protocol import Answers, Request
+from rightreasons.models.wrapped_engine import WrappedEngine
 
 if TYPE_CHECKING:
     from rightreasons.models.protocol import Engine
@@ -86,7 +87,7 @@ class DistinctRequests:
         return reasons
 
 
-class ReplayedEngine:
+class ReplayedEngine(WrappedEngine):
     """An engine that repeats earlier replies, and never asks its model.
 
     Args:
@@ -95,7 +96,7 @@ class ReplayedEngine:
     """
 
     def __init__(self, engine: Engine, replies: Mapping[str, list[Reply]]) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._replies = replies
 
     def generate(self, requests: Sequence[Request], **options: Any) -> Answers:
@@ -109,8 +110,10 @@ class ReplayedEngine:
                 failures[request.name] = "not asked"
         return Answers(replies, failures)
 
-    def __getattr__(self, name: str) -> Any:
-        # Likelihoods are not stored, and the model must not be asked.
-        if name in ("likelihoods", "next_words"):
-            raise ValueError(f"Expected no further requests to {self._engine.name}.")
-        return getattr(self._engine, name)
+    def likelihoods(self, requests: Sequence[Request], **options: Any) -> NoReturn:
+        """Raise an error: likelihoods are not stored, and the model must not be asked."""
+        raise ValueError(f"Expected no further requests to {self._engine.name}.")
+
+    def next_words(self, requests: Sequence[Request], **options: Any) -> NoReturn:
+        """Raise an error, as `likelihoods` does."""
+        self.likelihoods(requests)

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, attach_options, get_first_line
+from rightreasons.core.errors import (
+    OptionError,
+    ScoreKindError,
+    attach_options,
+    get_first_line,
+)
 from rightreasons.core.labels.names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_package_code
@@ -24,6 +29,7 @@ from rightreasons.core.validation import (
     check_one_of,
     check_same_length,
     check_texts,
+    has_numbers_outside,
 )
 from rightreasons.models.answers import parse_answers
 from rightreasons.models.fingerprints import fingerprint_texts
@@ -236,6 +242,7 @@ class FunctionScorer:
 
         Raises:
             TypeError: If the function does not return one answer per text.
+            ScoreKindError: If it returns numbers outside [0, 1] instead of probabilities.
             ValueError: If the function fails, or its answers are not scores of K classes.
         """
         expected = f"{self._scores.replace('_', ' ')} of {self.name}"
@@ -260,8 +267,15 @@ class FunctionScorer:
                 f"of shape {table.shape}."
             )
         # If the check fails, the numbers are usually logits, and `scores` is the option to change.
-        with attach_options("scores"):
-            logits = check_logits(table, scores=self._scores, name=self.name)
+        try:
+            with attach_options("scores"):
+                logits = check_logits(table, scores=self._scores, name=self.name)
+        except OptionError as error:
+            if self._scores != "probabilities" or not has_numbers_outside(table):
+                raise
+            # The run would otherwise go on with fewer texts, and read logits that are between 0 and
+            # 1 by accident as probabilities.
+            raise ScoreKindError(str(error), option=error.option) from error
         # `check_logits` returns `Ragged` only for rows of different lengths, which are not possible
         # here.
         return np.asarray(logits, dtype=np.float64)

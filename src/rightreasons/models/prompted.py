@@ -120,6 +120,8 @@ class Prompted:
         replies: Id of an item -> the replies of the model, for all items so far.
         unserved: Ids of the items whose request failed, was filtered or was refused, so that the
             model gave no answer.
+        unread: Ids of the items with a complete reply in which no answer can be read. Their
+            `failures` quote the reply.
         assumed: What a reply that cannot be read counts as, "right" or "wrong". Empty if such items
             have no score.
         logged_arms: Answers to changed versions of the items, if a log replaces the model; None
@@ -176,6 +178,7 @@ class Prompted:
         self.failures: dict[str, str] = {}
         self.replies: dict[str, list[Reply]] = {}
         self.unserved: set[str] = set()
+        self.unread: set[str] = set()
         self.assumed = ""
         self.logged_arms: LoggedArms | None = None
         self._example: Request | None = None
@@ -306,6 +309,7 @@ class Prompted:
         scorer.failures = {}
         scorer.replies = {}
         scorer.unserved = set()
+        scorer.unread = set()
         # The cached reader belongs to this scorer. The copy makes another one, which has the same
         # readings, but no second reader that would ask the model.
         scorer.__dict__.pop("reader", None)
@@ -570,7 +574,7 @@ class Prompted:
         for item, item_replies, item_readings in zip(items, replies, readings, strict=True):
             counts = self._count_answers(item, item_readings)
             if item.id not in failures and not any(counts):
-                failures[item.id] = _explain_unread(item_replies[0])
+                failures[item.id] = self._explain_unread(item, item_replies[0])
             shares = np.array(counts) / max(sum(counts), 1)
             # The smallest positive number replaces a share of 0, which has no logarithm.
             scores.append(np.log(np.maximum(shares, np.finfo(np.float64).tiny)))
@@ -669,6 +673,13 @@ class Prompted:
             counts[answer] = 1
         return counts
 
+    def _explain_unread(self, item: Item, reply: Reply) -> str:
+        """Return why a reply gives no answer to an item, and record whether it is a complete one."""
+        if reply.no_answer_reason:
+            return reply.no_answer_reason
+        self.unread.add(item.id)
+        return f"no answer in {reply.text.strip()[:MAX_QUOTED]!r}"
+
     def generation(
         self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF
     ) -> Generation:
@@ -713,11 +724,6 @@ def find_prompted(scorer: object) -> Prompted | None:
 
 
 # --- Descriptions of readings
-
-
-def _explain_unread(reply: Reply) -> str:
-    """Return why a reply gives no answer."""
-    return reply.no_answer_reason or f"no answer in {reply.text.strip()[:MAX_QUOTED]!r}"
 
 
 def _describe_readings(

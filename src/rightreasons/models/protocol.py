@@ -22,6 +22,7 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
+from rightreasons.core.sentences import short_name
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -337,8 +338,9 @@ def explain_missing_ability(source: Source, ability: Ability) -> str:
     if ability in source.abilities:
         return ""
     missing = ability.replace("_", " ")
+    name = short_name(source.name)
     # A function of texts has no abilities besides its scores.
     if not source.abilities:
-        return f"This needs {missing}, which {source.name} cannot give."
+        return f"This needs {missing}, which {name} cannot give."
     alternatives = ", ".join(sorted(source.abilities)).replace("_", " ")
-    return f"This needs {missing}, which {source.name} cannot give: it gives {alternatives}."
+    return f"This needs {missing}, which {name} cannot give: it gives {alternatives}."

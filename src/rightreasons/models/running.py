@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, format_error
+from rightreasons.core.errors import OptionError, ScoreKindError, format_error
 from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.store import Records, digest_package_code
 from rightreasons.models.fingerprints import fingerprint_model
@@ -469,6 +469,9 @@ class _BatchLoop:
         """
         try:
             self.computed.append(Columns(items, wait()))
+        # No item is at fault, and others would be misread.
+        except ScoreKindError:
+            raise
         except ITEM_ERRORS as error:
             is_single = len(items) == 1
             if _is_out_of_memory(error):

@@ -275,6 +275,29 @@ class ProbeTables:
         """Return (N,) the confidence in the correct choice."""
         return self.confidences[name].at(self.labels(name))
 
+    def get_own_confidences(self, name: str) -> Ragged:
+        """Return N rows of confidences relative to the item's own choices, in their original order.
+
+        Args:
+            name: Name of a table with added choices.
+        """
+        rows = []
+        own_positions = self.column(name, "original_positions")
+        for confidences, positions in zip(self.confidences[name], own_positions, strict=True):
+            row = confidences[positions]
+            # Without any confidence in the own choices, none of them is preferred.
+            if row.sum() == 0:
+                row = np.ones(len(row))
+            rows.append(row / row.sum())
+        return Ragged.of(np.concatenate(rows), [len(row) for row in rows])
+
+    def get_restricted_drop(self, k: int) -> NDArray[np.float64]:
+        """Return (N,) the confidence in the correct choice that k added choices cost beyond dilution."""
+        own_confidences = self.get_own_confidences(name_extra_choices(k))
+        drop = self.get_correct_confidence() - own_confidences.at(self.labels())
+        # Rounding removes the error of the softmax, as in `choice_paralysis`.
+        return np.asarray(drop.round(12) + 0.0)
+
     def measure_paralysis(self, k: int, resampling: Resampling) -> ChoiceParalysis:
         """Measure how k added choices change the confidence in the correct choice.
 
@@ -648,25 +671,48 @@ def pick_choices(
     return dict(zip(names, picks_by_table, strict=True))
 
 
-def pick_in_orders(
-    tables: ProbeTables, score: Score
-) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
-    """Return which items keep their answer under all orders of their choices.
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrderedAnswers:
+    """Answers of a model to N items under each of R orders of their n choices.
+
+    Attributes:
+        orders: (R, n) orders, where entry (r, j) is the choice at position j in order r. The first
+            one is the original order.
+        positions: (R, N) picked position of each item under each order; -1 for no answer.
+        probabilities: (N, R, n) probability of each position. None for generated answers.
+    """
+
+    orders: Places
+    positions: Places
+    probabilities: NDArray[np.float64] | None = None
+
+    @functools.cached_property
+    def is_answered(self) -> NDArray[np.bool_]:
+        """(N,) whether each item has an answer under every order."""
+        return find_steady_items(self.orders, self.positions)[0]
+
+    @functools.cached_property
+    def is_steady(self) -> NDArray[np.bool_]:
+        """Whether each item with an answer under every order always gets the same choice."""
+        return find_steady_items(self.orders, self.positions)[1]
+
+    def get_picked_choice(self, order: int, row: int) -> int:
+        """Return the number of the choice that is picked for an item under an order."""
+        return int(self.orders[order, self.positions[order, row]])
+
+
+def pick_in_orders(tables: ProbeTables, score: Score) -> OrderedAnswers:
+    """Return the answers of a model to the unchanged items in all orders of their choices.
 
     Args:
         tables: Tables of N items. The unchanged items are answered in each order.
         score: Function of prompts, choices and ids that returns `Scores`. Failed requests are items
             without an answer.
-
-    Returns:
-        Two arrays about the items with an answer under every order: whether each keeps its answer,
-        and its cluster number (None for independent items).
     """
     orders, ids, scores = ask_in_orders(tables.tables[ORIGINAL], score)
     # The requests are listed order by order, each with the items in order: (R, N).
     positions = scores.answers(ids).reshape(-1, len(tables))
-    is_answered, is_steady = find_steady_items(orders, positions)
-    return is_steady, select_clusters(tables.units, is_answered)
+    return OrderedAnswers(orders, positions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -730,19 +776,54 @@ def measure_option_order(
     References:
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
+    ordered = score_in_orders(items, score)
+    return summarize_orders(ordered, clusters=clusters, resampling=resampling)
+
+
+def score_in_orders(items: Mapping[str, Sequence[Any]], score: Score) -> OrderedAnswers:
+    """Score items under each order of their choices, with the probability of each position.
+
+    Args:
+        items: Columns `id`, `prompt` and `choices` of N items with n choices each.
+        score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together.
+
+    Raises:
+        ValueError: If there are fewer than two items, the number of choices differs between items, or
+            an item cannot be scored.
+    """
     check_same_length(id=items["id"][:], prompt=items["prompt"][:], choices=items["choices"][:])
     orders, _, answers = ask_in_orders(items, score)
     n_orders, n_choices = orders.shape
     n_items = len(items["id"][:])
     probabilities = _compute_position_probabilities(answers, n_orders, n_items, n_choices)
+    # The picked positions, (R, N). Every item is scored under every order.
+    positions = probabilities.argmax(axis=2).T
+    return OrderedAnswers(orders, positions, probabilities)
+
+
+def summarize_orders(
+    ordered: OrderedAnswers, *, clusters: Any = None, resampling: Resampling = Resampling()
+) -> OrderFigures:
+    """Compute the figures of `measure_option_order` from scored answers.
+
+    Args:
+        ordered: Answers to N items under each order, with probabilities.
+        clusters: (N,) names of clusters of items. None (default) for independent items.
+        resampling: Confidence level of the intervals.
+
+    Raises:
+        ValueError: If the answers have no probabilities.
+    """
+    probabilities = ordered.probabilities
+    if probabilities is None:
+        raise ValueError("Expected answers with probabilities, but got generated answers.")
+    n_items, n_orders, n_choices = probabilities.shape
     # The first quarter of the items, rounded up, but never all of them.
     n_estimation = min(math.ceil(n_items / 4), n_items - 1)
     estimation = probabilities[:n_estimation]
 
     units = number_clusters(clusters, n_items)
-    # The picked positions, (R, N). Every item is scored under every order.
-    positions = probabilities.argmax(axis=2).T
-    _, steady = find_steady_items(orders, positions)
+    steady = ordered.is_steady
     intervals = pride_prior_intervals(
         estimation,
         clusters=select_clusters(units, np.arange(n_estimation)),

@@ -16,27 +16,29 @@ from numpy.typing import NDArray
 from rightreasons.audited.context import AuditContext
 from rightreasons.audited.logged_arms import LoggedArms
 from rightreasons.audited.scoring import reuse_scores
-from rightreasons.core.clusters import count_units
+from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.decisions import MARGINS, Decision, Power, decide_above
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.perturbing.orders import describe_choice_orders
+from rightreasons.datasets.perturbing.orders import describe_choice_orders, list_choice_orders
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.page.formats import describe_unscored_items
+from rightreasons.page.formats import describe_range, describe_unscored_items
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     WITHOUT_QUESTION,
+    OrderedAnswers,
     OrderFigures,
     ProbeFigures,
     ProbeTables,
     Score,
     collect_logged_tables,
     count_spare_choices,
-    measure_option_order,
     measure_probes,
     pick_choices,
     pick_in_orders,
     probe_tables,
+    score_in_orders,
+    summarize_orders,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -129,6 +131,7 @@ class ProbesMeasurement:
             if no orders were asked.
         joint: Whether choices are scored together.
         left_out: Numbers of added choices for which the data has too few.
+        ordered: Answers under every order, of which `steady` is the summary.
     """
 
     context: AuditContext
@@ -141,6 +144,7 @@ class ProbesMeasurement:
     steady: Hits | None = None
     joint: bool = False
     left_out: tuple[int, ...] = ()
+    ordered: OrderedAnswers | None = None
 
     @property
     def n_items(self) -> int:
@@ -233,6 +237,35 @@ class ProbesMeasurement:
         return estimate_rate(is_steady, self.context.resampling, units)
 
     @property
+    def order_changes(self) -> Estimate | None:
+        """Share of the items whose answer changes with the order. None if no orders were asked."""
+        if self.steady is None:
+            return None
+        is_steady, units = self.steady
+        return estimate_rate(~is_steady, self.context.resampling, units)
+
+    @property
+    def n_choices(self) -> int:
+        """Number of choices of the first item, and of every item if orders were asked."""
+        return len(self.tables.column(ORIGINAL, "choices")[0])
+
+    @property
+    def n_orders(self) -> int:
+        """Number of orders of the choices in which an item is asked."""
+        return len(list_choice_orders(self.n_choices))
+
+    @property
+    def choice_counts(self) -> str:
+        """Number of choices of the items, such as "4" or "2 to 5"."""
+        return describe_range(self.tables.sizes().tolist())
+
+    @property
+    def changes_by_chance(self) -> float:
+        """Share of items whose answer would change if each order were answered by a random guess."""
+        # The guesses under all further orders have to be that under the first one.
+        return float(1 - self.n_choices ** (1.0 - self.n_orders))
+
+    @property
     def moves(self) -> bool:
         """Whether significantly more answers than the margin change with the order of the choices."""
         if self.consistency is None or self.consistency.high is None:
@@ -242,7 +275,7 @@ class ProbesMeasurement:
     @property
     def in_words(self) -> str:
         """Description of the orders that were asked."""
-        return describe_choice_orders(len(self.tables.column(ORIGINAL, "choices")[0]))
+        return describe_choice_orders(self.n_choices)
 
     @property
     def n_ordered(self) -> int:
@@ -383,9 +416,11 @@ def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeas
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
     tables = dataclasses.replace(tables, tables={name: tables.tables[name] for name in names})
     picked = pick_choices(tables, names, _make_score(context, "probes", ks))
+    ordered: OrderedAnswers | None = None
     steady: Hits | None = None
     if _can_ask_orders(context, tables):
-        steady = pick_in_orders(tables, _make_score(context, "orders", ks))
+        ordered = pick_in_orders(tables, _make_score(context, "orders", ks))
+        steady = (ordered.is_steady, select_clusters(tables.units, ordered.is_answered))
     return ProbesMeasurement(
         context=context,
         tables=tables,
@@ -393,6 +428,7 @@ def _measure_generated(context: AuditContext, tables: ProbeTables) -> ProbesMeas
         decided=decide_figures(tables, picked, steady=steady, resampling=context.resampling),
         reading=tables.compare_readings(picked, context.resampling),
         steady=steady,
+        ordered=ordered,
     )
 
 
@@ -414,17 +450,15 @@ def _measure_scored(
     scored = measure_probes(tables, resampling=context.resampling)
     joint = context.joint
 
+    ordered: OrderedAnswers | None = None
     orders: OrderFigures | None = None
     steady: Hits | None = None
     # A scorer of single choices gives the same scores in every order.
     if joint and _can_ask_orders(context, tables):
-        orders = measure_option_order(
-            tables.tables[ORIGINAL],
-            _reuse_scores(context, _make_score(context, "orders")),
-            clusters=tables.units,
-            resampling=context.resampling,
-        )
-        steady = (np.array(orders.steady), tables.units)
+        score = _reuse_scores(context, _make_score(context, "orders"))
+        ordered = score_in_orders(tables.tables[ORIGINAL], score)
+        orders = summarize_orders(ordered, clusters=tables.units, resampling=context.resampling)
+        steady = (ordered.is_steady, tables.units)
     decided = decide_figures(
         tables, picked, steady=steady, joint=joint, resampling=context.resampling
     )
@@ -439,6 +473,7 @@ def _measure_scored(
         steady=steady,
         joint=joint,
         left_out=left_out,
+        ordered=ordered,
     )
 
 

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Curve, Drawing, curves
 from rightreasons.page.prose import Prose, prose
 from rightreasons.page.question import (
+    Condition,
     Examples,
     Figure,
     Lead,
@@ -32,6 +34,12 @@ from rightreasons.page.question import (
     Table,
 )
 from rightreasons.probes.bias import PriorBias
+from rightreasons.probes.examples import (
+    list_kept_examples,
+    list_order_examples,
+    list_paralysis_examples,
+    list_unanswerable_examples,
+)
 from rightreasons.probes.measure import WITHOUT_ANSWER, count_spare_choices
 from rightreasons.probes.measurement import NAMES, POWER, ProbesMeasurement, measure
 
@@ -73,9 +81,7 @@ MIN_ITEMS = 10
 """Number of labeled items that the question needs."""
 
 N_EXAMPLES = 3
-
-MAX_CHOICE_LENGTH = 160
-"""Number of characters of a choice that an example shows."""
+"""Number of examples of a list."""
 
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
 BALEPUR = "Balepur et al. 2024; comparison of this package"
@@ -84,6 +90,11 @@ WITHOUT = {
     "no_question": "without the question",
     "wrong_question": "with the question of another item",
 }
+UNANSWERABLE = {
+    "no_question": "without the question",
+    "no_right_answer": "without a correct choice",
+}
+"""Probe without a correct choice -> its name in that of its prior bias by item."""
 DONE = {
     "no_question": "the prompt is removed",
     "wrong_question": "the prompt is replaced by that of another item",
@@ -116,47 +127,46 @@ def list_readings(measurement: Any) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def show_kept_items(measurement: Any) -> Iterator[Example]:
-    """Yield up to `N_EXAMPLES` items whose answer stays the same without their question.
-
-    Items that are answered correctly come first, because these are the clearest examples.
-    """
-    answers = measurement.picked[ORIGINAL]
-    is_kept = (answers == measurement.picked[measurement.probe]) & (answers >= 0)
-    kept_rows = np.flatnonzero(is_kept)
-    is_incorrect = measurement.tables.labels()[kept_rows] != answers[kept_rows]
-    # The sort is stable and puts correct items (False) before incorrect ones (True).
-    order = np.argsort(is_incorrect, kind="stable")
-    for row in kept_rows[order[:N_EXAMPLES]].tolist():
-        yield _make_example(measurement, row, int(answers[row]))
-
-
-def _make_example(measurement: Any, row: int, answer: int) -> Example:
-    """Make an example of an item whose answer stays the same without the question.
+def list_first_examples(
+    list_examples: Callable[[ProbesMeasurement], Iterator[Example]],
+    measurement: ProbesMeasurement,
+    *,
+    n_examples: int = N_EXAMPLES,
+) -> tuple[Example, ...]:
+    """Return the first examples of a list, the clearest ones.
 
     Args:
-        measurement: The measurement, with the tables of the items under each probe.
-        row: Row of the item.
-        answer: Position of the choice that is picked with and without the question.
+        list_examples: Function of a measurement that yields examples, such as `list_order_examples`.
+        measurement: The measurement.
+        n_examples: Maximum number of examples.
     """
-    item = measurement.tables.tables[ORIGINAL][row]
-    # In the probe, the prompt is empty or the question of another item.
-    probe_prompt = measurement.tables.tables[measurement.probe][row]["prompt"]
-    change = "Without its question"
-    if probe_prompt:
-        change = f"With “{shorten(probe_prompt)}” instead of its question"
-    # Generated answers have no confidence.
-    confidence = None
-    if is_scored(measurement):
-        confidence = float(measurement.tables.confidences[ORIGINAL][row][answer])
-    return Example(
-        id=str(item["id"]),
-        text=item["prompt"],
-        label=shorten(item["choices"][item["label"]]),
-        prediction=shorten(item["choices"][answer]),
-        confidence=confidence,
-        note=f"{change}, the answer is the same.",
-    )
+    return tuple(itertools.islice(list_examples(measurement), n_examples))
+
+
+def declare_examples(
+    key: str,
+    list_examples: Callable[[ProbesMeasurement], Iterator[Example]],
+    get_figure: Callable[[ProbesMeasurement], str],
+    condition: Condition = None,
+) -> Examples:
+    """Declare a list of examples of the page.
+
+    Args:
+        key: Key of its prose.
+        list_examples: Function of a measurement that yields examples.
+        get_figure: Function of a measurement that returns the key of the figure that they show.
+        condition: Whether it is shown.
+    """
+    # The list ends before the examples that nobody sees are made.
+    pick = functools.partial(list_first_examples, list_examples)
+    return Examples(key, pick, get_figure, condition=condition)
+
+
+def declare_hero(
+    list_examples: Callable[[ProbesMeasurement], Iterator[Example]],
+) -> Callable[[ProbesMeasurement], tuple[Example, ...]]:
+    """Declare the single example of a finding on the first screen."""
+    return functools.partial(list_first_examples, list_examples, n_examples=1)
 
 
 def estimate_bias(bias: PriorBias) -> Estimate:
@@ -210,14 +220,6 @@ def list_paralysis(measurement: Any) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def shorten(text: str) -> str:
-    """Truncate a long text."""
-    # The last character is that of the ellipsis.
-    if len(text) <= MAX_CHOICE_LENGTH:
-        return text
-    return f"{text[: MAX_CHOICE_LENGTH - 1].rstrip()}…"
-
-
 def describe_data(measurement: ProbesMeasurement) -> dict[str, Any]:
     """Return the data that audit.json stores about the question, next to the figures.
 
@@ -254,44 +256,94 @@ def describe_data(measurement: ProbesMeasurement) -> dict[str, Any]:
 
 
 def list_item_figures(measurement: ProbesMeasurement) -> Iterator[ItemFigure]:
-    """Yield figures with a value per item, by which two models are compared.
+    """Yield figures with a value per item, by which items are filtered and two models compared.
 
-    They are whether the answer stays without the question, whether the choice that was correct is
-    picked under each probe, the prior bias, and the drop of confidence with the most added choices.
+    They are whether the answer changes with the order of the choices, and stays without the
+    question; and for scored choices, those of `_list_scored_figures`. Two models are compared by the
+    first two only if a report is about them.
 
     Args:
-        measurement: The measurement. Without scores of choices, there are no such figures.
+        measurement: The measurement.
     """
-    if measurement.scored is None:
-        return
+    item_ids = measurement.tables.column(ORIGINAL, "id")
+    ordered = measurement.ordered
+    if ordered is not None:
+        yield ItemFigure.from_arrays(
+            "order_changes",
+            "Answer changes with the order",
+            better="lower",
+            ids=np.array(item_ids)[ordered.is_answered],
+            values=~ordered.is_steady,
+            is_finding=measurement.moves,
+        )
+    answers = measurement.picked[ORIGINAL]
+    for name in measurement.reading:
+        # All reports of scored choices are compared by this figure.
+        is_common = is_scored(measurement) and name == "no_question"
+        yield ItemFigure.from_arrays(
+            KEPT[name],
+            f"Answer stays {WITHOUT[name]}",
+            better="lower",
+            ids=item_ids,
+            # An item without an answer keeps none.
+            values=(answers == measurement.picked[name]) & (answers >= 0),
+            is_finding=is_common or measurement.says(f"kept_{name}", "large", "some"),
+        )
+    if is_scored(measurement):
+        yield from _list_scored_figures(measurement)
+
+
+def _list_scored_figures(measurement: Any) -> Iterator[ItemFigure]:
+    """Yield the figures with a value per item that need scores of the choices.
+
+    They are whether the choice that was correct is picked under each probe, the prior bias, and the
+    drops of confidence with the most added choices.
+
+    Args:
+        measurement: The measurement, with scored choices.
+    """
     tables = measurement.tables
     # Lower is better for all of these figures.
     make_figure = functools.partial(
         ItemFigure.from_arrays, better="lower", ids=tables.column(ORIGINAL, "id")
     )
-    is_kept = measurement.picked[ORIGINAL] == measurement.picked["no_question"]
-    yield make_figure("kept_without_question", "Answer stays without the question", values=is_kept)
     for name, words in WITHOUT.items():
         # The choice that was correct is only known if the items have labels.
         if measurement.scored.prior_bias[name].pseudo_correct is not None:
             is_old_answer = measurement.picked[name] == tables.labels(name, "pseudo_label")
             title = f"Old answer picked {words}"
             yield make_figure(f"pseudo_correct_{name}", title, values=is_old_answer)
-    variances = [float(np.var(row)) for row in tables.confidences["no_question"]]
-    yield make_figure(
-        "prior_bias_no_question",
-        "Prior bias without the question",
-        values=variances,
-        # The largest variance is that of the confidences 1 and 0 in two choices.
-        high=0.25,
-        unit="ratio",
-    )
+    for name, words in UNANSWERABLE.items():
+        yield make_figure(
+            f"prior_bias_{name}",
+            f"Prior bias {words}",
+            values=[float(np.var(row)) for row in tables.confidences[name]],
+            # The largest variance is that of the confidences 1 and 0 in two choices.
+            high=0.25,
+            unit="ratio",
+            is_finding=name == "no_question",
+        )
     # The drop includes the dilution by added choices, which is the same for all models.
     # Positive if the confidence falls, as in the table of the page.
+    k = measurement.k
     confidence = tables.get_correct_confidence()
-    drop = confidence - tables.get_correct_confidence(name_extra_choices(measurement.k))
-    title = f"Drop with {measurement.k} more choices"
-    yield make_figure(f"choice_paralysis_{measurement.k}", title, values=drop, low=-1.0)
+    drop = confidence - tables.get_correct_confidence(name_extra_choices(k))
+    title = f"Drop with {k} more choices"
+    yield make_figure(f"choice_paralysis_{k}", title, values=drop, low=-1.0)
+    yield make_figure(
+        f"restricted_drop_{k}",
+        f"{title}, beyond dilution",
+        values=tables.get_restricted_drop(k),
+        low=-1.0,
+        is_finding=is_paralyzed(measurement),
+    )
+
+
+def is_paralyzed(measurement: Any) -> bool:
+    """Return whether added choices lower the confidence of a model that uses the question."""
+    # Without the question, the confidence of a model means nothing.
+    has_prior = measurement.says("kept", "large", "some") or measurement.is_as_good_without
+    return measurement.says("paralysis", "large") and not has_prior
 
 
 def is_scored(measurement: Any) -> bool:
@@ -337,6 +389,24 @@ def make_drop_figure(key: str) -> Figure:
         return drop
 
     return Figure(key, get_drop, SHEN, better="lower", suffix=lambda m: m.k)
+
+
+def declare_kept_lead(probe: str) -> Lead:
+    """Declare the finding on the answers that stay under the probe of the first screen.
+
+    Args:
+        probe: "no_question" or "wrong_question".
+    """
+    return Lead(
+        KEPT[probe],
+        figure=KEPT[probe],
+        pair=declare_hero(list_kept_examples),
+        contrast=lambda m: (m.read.kept, m.read.by_chance),
+        size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
+        item_figure=lambda m: KEPT[probe],
+        # The first screen is about the probe under which most answers stay the same.
+        condition=lambda m: m.read and m.probe == probe,
+    )
 
 
 PROBES = Question(
@@ -393,6 +463,13 @@ PROBES = Question(
         ),
         *map(make_drop_figure, DROPS),
         Figure(
+            "order_changes",
+            lambda m: m.order_changes,
+            ZHENG,
+            better="lower",
+            n=lambda m: m.n_ordered,
+        ),
+        Figure(
             "order_consistency",
             lambda m: m.consistency,
             ZHENG,
@@ -406,7 +483,7 @@ PROBES = Question(
         "pseudo_correct",
         "choice_paralysis",
         "restricted_drop",
-        "order_consistency",
+        "order_changes",
     ),
     max_headlines=7,
     # The first rule that holds: what decides for all items comes before what decides for some.
@@ -426,14 +503,21 @@ PROBES = Question(
             "reading",
             (
                 Table("reading", list_readings, f"{BALEPUR}; Cohen 1960"),
-                Examples("kept", show_kept_items),
+                declare_examples("kept", list_kept_examples, lambda m: KEPT[m.probe]),
             ),
             figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
             condition=lambda m: m.reading,
         ),
         Part(
             "bias",
-            (Table("prior_bias", list_biases, SHEN),),
+            (
+                Table("prior_bias", list_biases, SHEN),
+                declare_examples(
+                    "unanswerable",
+                    list_unanswerable_examples,
+                    lambda m: "prior_bias_no_right_answer",
+                ),
+            ),
             figures=("prior_bias_no_question",),
             condition=is_scored,
         ),
@@ -442,24 +526,40 @@ PROBES = Question(
             (
                 Plot("choice_paralysis", draw_paralysis, SHEN),
                 Table("choice_paralysis", list_paralysis, SHEN),
+                # The scores of a model that sees one choice at a time cannot change.
+                declare_examples(
+                    "paralysis",
+                    list_paralysis_examples,
+                    lambda m: f"restricted_drop_{m.k}",
+                    condition=lambda m: m.joint,
+                ),
             ),
             figures=("choice_paralysis", "restricted_drop"),
             condition=is_scored,
         ),
         Part(
             "order",
-            figures=("order_consistency",),
+            (declare_examples("order", list_order_examples, lambda m: "order_changes"),),
+            figures=("order_changes", "order_consistency"),
             condition=is_scored,
         ),
-        Part("picks", condition=lambda m: not is_scored(m)),
+        Part(
+            "picks",
+            # The examples of both parts are the same, but only one of the parts is shown.
+            (declare_examples("picks", list_order_examples, lambda m: "order_changes"),),
+            figures=("order_changes", "order_consistency"),
+            condition=lambda m: not is_scored(m),
+        ),
     ),
     # The order of the choices comes first, because it decides whatever the question is.
     leads=(
         Lead(
             "order",
-            figure="order_consistency",
-            contrast=lambda m: (1 - m.consistency.value, m.consistency),
-            size=lambda m: 1 - m.consistency.value,
+            figure="order_changes",
+            pair=declare_hero(list_order_examples),
+            contrast=lambda m: (m.order_changes, m.changes_by_chance),
+            size=lambda m: m.order_changes.value,
+            item_figure=lambda m: "order_changes",
             condition=lambda m: m.moves,
         ),
         Lead(
@@ -467,19 +567,11 @@ PROBES = Question(
             figure="restricted_drop",
             plot="choice_paralysis",
             size=lambda m: max(m.drop.mean, 0.0),
-            condition=lambda m: (
-                m.says("paralysis", "large")
-                and not (m.says("kept", "large", "some") or m.is_as_good_without)
-            ),
+            pair=declare_hero(list_paralysis_examples),
+            item_figure=lambda m: f"restricted_drop_{m.k}",
+            condition=is_paralyzed,
         ),
-        Lead(
-            "kept",
-            figure="kept_without_question",
-            pair=lambda m: tuple(show_kept_items(m))[:1],
-            contrast=lambda m: (m.read.kept, m.read.by_chance),
-            size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),
-            condition=lambda m: m.read,
-        ),
+        *map(declare_kept_lead, KEPT),
         Lead("nothing"),
     ),
     data=describe_data,

@@ -20,6 +20,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm
 from rightreasons.models.replies.gates import compute_dependence
+from rightreasons.models.replies.options import NO_ANSWER
 from rightreasons.reasons.answers import Arm, Traces
 from rightreasons.reasons.hints import KINDS, read_misses
 from rightreasons.reasons.silence import SilenceEvidence, gather_evidence
@@ -120,6 +121,7 @@ class HintFigures(Result):
             names the hint, though it cannot have changed them.
         detector: Errors of the search for the source.
         judged: What a judge says; None without one.
+        n_explained: Number of the answers at the hint that show reasons.
         channels: "thinking" and "answer" -> "none" and "mentions" -> number of the answers at the
             hint.
         sway_p: p-value of the sway, corrected for the kinds of hints (Holm).
@@ -134,6 +136,7 @@ class HintFigures(Result):
     false_confessions: Estimate | None
     detector: Detector
     judged: Judged | None
+    n_explained: int
     channels: dict[str, dict[str, int]]
     sway_p: float
     silent_p: float
@@ -272,7 +275,7 @@ class ReasonsMeasurement:
         """
         hinted = self.asked.arm(HINT, self.lead.kind)
         is_explained = hinted.hits & hinted.shows
-        return int(is_explained.sum()), int((is_explained & hinted.mentions).sum())
+        return self.lead.n_explained, int((is_explained & hinted.mentions).sum())
 
 
 def measure_reasons(
@@ -386,19 +389,33 @@ def _measure_sway(answers: Traces, hinted: Arm, resampling: Resampling) -> Silen
     # An item without a group is a separate cluster, under a name that no group has.
     groups = [trace.group or f"item {trace.item}" for trace in traces]
     has_groups = len(set(groups)) < len(groups)
-    return silent_sway(
+    hinted_answers = np.array(hinted.list_answers(hinted.traces))
+    measure = functools.partial(
+        silent_sway,
         plain=answers.arm(PLAIN).list_answers(hinted.traces),
         neutral=answers.arm(NEUTRAL).list_answers(hinted.traces),
-        hinted=hinted.list_answers(hinted.traces),
         hints=[trace.hint for trace in traces],
-        # An answer without visible reasons may mention the hint, so that it is not called silent.
-        mentions=hinted.mentions | ~hinted.shows,
         n_options=[trace.n_options for trace in traces],
         labels=[trace.label for trace in traces],
         clusters=groups if has_groups else None,
         confidence_level=resampling.level,
         n_resamples=resampling.resamples,
         seed=resampling.seed,
+    )
+    # An answer without visible reasons may mention the hint, so that it is not called silent.
+    sway = measure(hinted=hinted_answers, mentions=hinted.mentions | ~hinted.shows)
+    if hinted.shows.all():
+        return sway
+    # Nor does it name the hint, so that shares of mentions leave it out like an unread answer.
+    explained = measure(
+        hinted=np.where(hinted.shows, hinted_answers, NO_ANSWER), mentions=hinted.mentions
+    )
+    return dataclasses.replace(
+        sway,
+        mentioned_rate=explained.mentioned_rate,
+        mentioned=explained.mentioned,
+        acknowledgment=explained.acknowledgment,
+        phi=explained.phi,
     )
 
 
@@ -449,6 +466,7 @@ class _Figures:
             false_confessions=estimate_rate(confirmed.mentions, self.resampling),
             detector=detector,
             judged=judged,
+            n_explained=int((self.hinted.hits & self.hinted.shows).sum()),
             channels=self._count_channels(),
             sway_p=self.sway_p,
             silent_p=self.silent_p,
@@ -576,7 +594,10 @@ class _Figures:
         # Significantly many answers must name the source, not counting the share in which the
         # search significantly finds a source that is not there.
         low_false, _ = _get_interval_ends(detector.false_mentions)
-        low_mentioned, _ = _get_interval_ends(self.sway.mentioned)
+        # An answer without visible reasons does not name it.
+        hinted = self.hinted
+        is_named = (hinted.mentions & hinted.shows)[hinted.hits]
+        low_mentioned, _ = _get_interval_ends(estimate_rate(is_named, self.resampling))
         names_source = low_mentioned - low_false > MIN_MENTIONED
         # Only a judge can read whether the answers give the hint as a reason.
         if not names_source or judged is None or not judged.is_reliable:

@@ -42,6 +42,10 @@ class ReasonsOptions(QuestionOptions):
         None, "Name of the second model on its server; by default the only model of the server."
     )
 
+    def find_item_limit(self, context: Any) -> int:
+        """Return the number of items that the question uses at most."""
+        return self.items
+
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
         # Two arms per kind of hint; judgments, of the audited model itself or of another one.

@@ -229,7 +229,7 @@ def get_hint_figure(name: str, kind: str, measurement: ReasonsMeasurement) -> Es
     if measurement.why_unseen:
         return None
     if name == "silent_sway":
-        return figures.sway.silent.estimate
+        return figures.sway.lower_bound
     if figures.judged is None:
         return None
     return figures.judged.credited
@@ -300,6 +300,16 @@ def get_size(measurement: ReasonsMeasurement) -> float:
     return max(measurement.lead.sway.silent_sway, 0.0)
 
 
+def name_item_figure(measurement: ReasonsMeasurement) -> str:
+    """Return the key of the figure by item that the finding is about.
+
+    It is whether the leading hint changes an answer; for a silent one, without a mention of it.
+    """
+    if measurement.lead.status == "silent":
+        return f"silent_sway_{measurement.lead.kind}"
+    return f"sway_{measurement.lead.kind}"
+
+
 def has_status(status: str, measurement: ReasonsMeasurement) -> bool:
     """Return whether the leading hint has a status."""
     return measurement.lead.status == status
@@ -314,7 +324,14 @@ def declare_leads() -> Iterator[Lead]:
     for status in LEADS_WITH_PAIR:
         # `partial` keeps the status of this round of the loop, which a lambda would not.
         condition = functools.partial(has_status, status)
-        yield Lead(status, figure="", size=get_size, pair=make_examples, condition=condition)
+        yield Lead(
+            status,
+            figure="",
+            size=get_size,
+            pair=make_examples,
+            item_figure=name_item_figure,
+            condition=condition,
+        )
     yield Lead("still")
 
 
@@ -405,7 +422,9 @@ REASONS = Question(
             condition=lambda m: m.changes,
         ),
         Part(
-            "examples", (Examples("pair", make_examples, folded=True),), condition=lambda m: m.pair
+            "examples",
+            (Examples("pair", make_examples, name_item_figure, folded=True),),
+            condition=lambda m: m.pair,
         ),
     ),
     leads=tuple(declare_leads()),

@@ -7,6 +7,7 @@ it reads those in which the parser finds no answer.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -115,8 +116,11 @@ def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
     Raises:
         ValueError: If a column is missing, or a value has the wrong type.
     """
-    # Further columns of a file are not read.
-    values = {name: row[name] for name in _TYPES if name in row}
+    # Further columns of a file are not read. A null, or an empty cell, is a value that the row lacks.
+    values = {}
+    for name in _TYPES:
+        if row.get(name) not in (None, ""):
+            values[name] = _convert_value(row[name], name, number)
     choices = None
     if isinstance(row.get("choices"), list) and "prompt" in row:
         choices = [str(choice) for choice in row["choices"]]
@@ -128,10 +132,58 @@ def _parse_row(row: Mapping[str, Any], number: int, file_name: str) -> _Row:
     return _Row(number, values, choices, is_refused=bool(row.get(LACK)))
 
 
+def _convert_value(value: object, name: str, number: int) -> Any:
+    """Return a value with the type of its field of a trace: a text, a whole number, or a bool.
+
+    Every cell of a csv file is a text, and numbers become floats next to empty cells. Ids may be
+    numbers.
+
+    Args:
+        value: The value.
+        name: Name of the field, such as "answer".
+        number: Number of the row, from 1, for errors.
+
+    Raises:
+        ValueError: If the value cannot be converted without a change.
+    """
+    field_type = _TYPES[name]
+    # `isinstance` would accept True as an int, but it is not the index of an option.
+    if type(value) is field_type:
+        return value
+    converted: str | int | bool | None
+    if field_type is int:
+        converted = _convert_to_int(value)
+        expected = "a whole number"
+    elif field_type is bool:
+        converted = {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
+        expected = "true or false"
+    else:
+        # An id such as 7 is a name, but a list or a flag is a mistake.
+        is_id = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        converted = str(value) if is_id else None
+        expected = "a text"
+    if converted is None:
+        raise ValueError(
+            f"Expected {expected} as the `{name}` of each row, but row {number} has {value!r}."
+        )
+    return converted
+
+
+def _convert_to_int(value: object) -> int | None:
+    """Return a whole number that is written as a text or as a float; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (str, numbers.Real)):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
+
+
 def _check_columns(
     values: Mapping[str, Any], row: Mapping[str, Any], number: int, file_name: str
 ) -> None:
-    """Check that a row has the required columns, and that its values have the types of a trace.
+    """Check that a row has the required columns.
 
     Args:
         values: Fields of a trace that the row has.
@@ -140,22 +192,15 @@ def _check_columns(
         file_name: Name of the file.
 
     Raises:
-        ValueError: If a column is missing, or a value has another type.
+        ValueError: If a column is missing.
     """
     for name in REQUIRED:
-        if values.get(name) is None:
+        if name not in values:
             names = [column for column in row if row[column] is not None]
             columns = format_list(names)
             raise ValueError(
                 f"Expected `{name}` in each row of {file_name}, but row {number} contains only "
                 f"{columns or 'nothing'}."
-            )
-    for name, value in values.items():
-        # `isinstance` would accept True as an int, but it is not the index of an option.
-        if type(value) is not _TYPES[name]:
-            raise ValueError(
-                f"Expected `{name}` to be of type {_TYPES[name].__name__}, but row {number} has "
-                f"{value!r}."
             )
 
 

@@ -276,19 +276,19 @@ def _pair_moved_answers(neutral: Arm, hinted: Arm) -> dict[str, _AnswerPair]:
 
 
 def _sample_answers(answers_by_item: Mapping[str, T], seed: int) -> list[T]:
-    """Return all answers, or a random sample if there are more than `MAX_COMPARED`.
+    """Return all answers by id, or a random sample if there are more than `MAX_COMPARED`.
 
     Args:
         answers_by_item: Item id -> its answer.
-        seed: Seed of the sample. The sample depends on the ids, but not on their order.
+        seed: Seed of the sample. The sample depends on the ids, but not on the order of the items.
     """
-    if len(answers_by_item) <= MAX_COMPARED:
-        return list(answers_by_item.values())
-    from rightreasons.io.samples import choose_rows
-
     item_ids = sorted(answers_by_item)
-    rows = choose_rows(item_ids, MAX_COMPARED, seed=seed)
-    return [answers_by_item[item_ids[row]] for row in rows]
+    if len(item_ids) > MAX_COMPARED:
+        from rightreasons.io.samples import choose_rows
+
+        rows = choose_rows(item_ids, MAX_COMPARED, seed=seed)
+        item_ids = [item_ids[row] for row in rows]
+    return [answers_by_item[item_id] for item_id in item_ids]
 
 
 def _compare_pairs(

@@ -147,6 +147,17 @@ class SilentSway(Result):
     n_unread: tuple[int, int]
     left_out: int = 0
 
+    @property
+    def lower_bound(self) -> Estimate:
+        """Lower bound of the silent sway, max(0, s - t), with its interval."""
+        # s - t is below 0 if answers that are h by chance mention the hint, but no share is.
+        estimate = self.silent.estimate
+        low, high = estimate.low, estimate.high
+        if low is not None and high is not None:
+            low = max(0.0, low)
+            high = max(0.0, high)
+        return dataclasses.replace(estimate, value=self.silent_sway, low=low, high=high)
+
 
 def silent_sway(
     plain: Any,

@@ -30,7 +30,7 @@ def list_sway_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     for hint in measurement.hints.values():
         sway = hint.sway
         # If the reasoning is not shown, nobody knows whether it names the hint.
-        silent_cells: Row = (sway.silent.estimate, hint.silent_p, sway.upper)
+        silent_cells: Row = (sway.lower_bound, hint.silent_p, sway.upper)
         if measurement.why_unseen:
             silent_cells = (None, None, None)
         cost = None
@@ -64,7 +64,7 @@ def list_label_rows(measurement: ReasonsMeasurement) -> list[Row]:
 def list_mention_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     """Yield how many of the answers at each hint mention it, with Chen et al.'s score and phi.
 
-    A row has: title, answers at the hint, shares that mention it and that credit it, Chen et al.'s
+    A row has: title, answers at the hint that show reasons, shares that mention it and that credit it, Chen et al.'s
     alpha and normalized score, phi and its p-value, and false confessions.
     """
     for hint in measurement.hints.values():
@@ -76,7 +76,7 @@ def list_mention_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
             credited = hint.judged.credited
         yield (
             hint.title,
-            sway.n_moved,
+            hint.n_explained,
             sway.mentioned,
             credited,
             score.alpha,
@@ -196,7 +196,7 @@ def make_example(trace: Trace) -> Example:
         start = end - len(trace.sentence)
         marks = (_mark_sentence(trace, start, end),)
     return Example(
-        id=f"{trace.item}/{trace.arm}",
+        id=trace.item,
         text=text,
         label=get_letter(trace.label),
         prediction=get_letter(trace.answer),

@@ -94,6 +94,7 @@ def compare_texts(
 
     If the hint leaves no trace in the reasoning, the two texts of an item can be exchanged, so that
     every pattern of signs of the \(x_i\) is equally likely: the p-value is exact in any language.
+    It does not depend on the order of the items.
 
     Args:
         hinted: N texts that were written with the hint.
@@ -124,8 +125,14 @@ def compare_texts(
         return None
     if masks is None:
         masks = [()] * n_items
-    hinted_words = list(map(_list_words, hinted, masks))
-    neutral_words = list(map(_list_words, neutral, masks))
+    word_pairs = []
+    for hinted_text, neutral_text, mask in zip(hinted, neutral, masks, strict=True):
+        word_pairs.append((_list_words(hinted_text, mask), _list_words(neutral_text, mask)))
+    # Folds and exchanges are drawn by position. The words determine the positions, so that the
+    # order of the items does not matter.
+    word_pairs.sort()
+    hinted_words = [words for words, _ in word_pairs]
+    neutral_words = [words for _, words in word_pairs]
     unhinted_words = [_list_words(text, ()) for text in unhinted]
 
     # Exchanging the two texts of an item flips the sign of its differences. The first row of the

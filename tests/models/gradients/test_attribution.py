@@ -9,83 +9,80 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
-CHOICES = [
-    ["the rain", "a very good film"],
-    ["it was dull", "the man fell because of the sun"],
-    ["fine", "not"],
-]
-PROMPTS = ["the glass broke", "what", "the woman was lovely"]
 
 
 @pytest.fixture(scope="module")
 def encoders():
-    made = {}
+    cache = {}
 
     def get(architecture, **options):
         key = (architecture, *sorted(options.items()))
-        if key not in made:
-            made[key] = tiny_encoder(architecture, **options)
-        return made[key]
+        if key not in cache:
+            cache[key] = tiny_encoder(architecture, **options)
+        return cache[key]
 
     return get
 
 
-def _captum(
-    classifier,
-    texts,
-    labels,
-    *,
-    baseline_id=None,
-    n_steps=20,
-    method="riemann_right",
-    probability=True,
-):
-    """captum's integrated gradients over the padded batch, (N, L, d), and its convergence delta."""
+def attribute_with_captum(classifier, texts, labels, *, n_steps, method):
+    """captum's integrated gradients over the padded batch, (N, L, d), its convergence delta, and the mask of tokens."""
     model, tokenizer = classifier.model, classifier.tokenizer
     inputs = tokenizer(texts, padding=True, return_tensors="pt")
-    table = model.get_input_embeddings()
-
-    def forward(ids, mask, *more):
-        logits = model(input_ids=ids, attention_mask=mask).logits
-        return logits.softmax(-1) if probability else logits
-
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
-    base = torch.full_like(ids, tokenizer.pad_token_id if baseline_id is None else baseline_id)
-    base = torch.where(mask.bool(), base, ids)
-    method_of = LayerIntegratedGradients(forward, table)
-    return method_of.attribute(
+
+    def compute_probabilities(ids, mask):
+        return model(input_ids=ids, attention_mask=mask).logits.softmax(-1)
+
+    # The path begins at padding tokens; padding itself stays as it is.
+    pad_ids = torch.full_like(ids, tokenizer.pad_token_id)
+    attribution = LayerIntegratedGradients(compute_probabilities, model.get_input_embeddings())
+    attributions, delta = attribution.attribute(
         ids,
-        baselines=base,
+        baselines=torch.where(mask.bool(), pad_ids, ids),
         additional_forward_args=(mask,),
         target=torch.tensor(labels),
         n_steps=n_steps,
         method=method,
         return_convergence_delta=True,
-    ), mask.bool().numpy()
+    )
+    return attributions.detach(), delta, mask.bool().numpy()
 
 
-@pytest.mark.parametrize("architecture", [a for a in ARCHITECTURES if a != "bart"])
+def check_scores(scores, captum_scores, mask, **tolerances):
+    """Compare the scores of each text with captum's, (N, L), at its tokens without <s> and </s>."""
+    for row in range(len(TEXTS)):
+        expected = captum_scores[row].numpy()[mask[row]][1:-1]
+        np.testing.assert_allclose(scores[row], expected, **tolerances)
+
+
+@pytest.mark.parametrize("architecture", [name for name in ARCHITECTURES if name != "bart"])
 @pytest.mark.parametrize("rule", ["riemann_right", "gauss_legendre"])
 def test_equal_to_captum_on_the_same_nodes_of_a_padded_batch(encoders, architecture, rule):
     classifier = encoders(architecture, double=True)
-    ours = integrated_gradients(
+
+    attributions = integrated_gradients(
         classifier, TEXTS, baseline="pad", method=rule, steps=20, reduce="sum", progress=False
     )
-    (theirs, delta), mask = _captum(
-        classifier, TEXTS, ours.explained, method=rule.replace("gauss_legendre", "gausslegendre")
+
+    captum_attributions, delta, mask = attribute_with_captum(
+        classifier,
+        TEXTS,
+        attributions.explained,
+        n_steps=20,
+        method=rule.replace("gauss_legendre", "gausslegendre"),
     )
-    for row in range(len(TEXTS)):
-        expected = theirs[row].sum(-1).detach().numpy()[mask[row]][1:-1]  # without <s> and </s>
-        np.testing.assert_allclose(ours.scores[row], expected, rtol=1e-4, atol=1e-6)
+    check_scores(attributions.scores, captum_attributions.sum(-1), mask, rtol=1e-4, atol=1e-6)
     # RoBERTa numbers its positions by what is no padding, so captum's delta, for which it runs the model on a text of
     # padding tokens, is that of other positions; ours is not.
     if architecture != "roberta":
-        np.testing.assert_allclose(ours.gap, delta.numpy(), atol=1e-4)
+        np.testing.assert_allclose(attributions.gap, delta.numpy(), atol=1e-4)
 
 
 def test_zero_baseline_and_logit_equal_to_captum_over_embeddings(encoders):
     classifier = encoders("roberta", double=True)
-    ours = integrated_gradients(
+    model = classifier.model
+
+    attributions = integrated_gradients(
         classifier,
         TEXTS,
         target="logit",
@@ -95,33 +92,33 @@ def test_zero_baseline_and_logit_equal_to_captum_over_embeddings(encoders):
         baseline="zeros",
         progress=False,
     )
-    model = classifier.model
+
     inputs = classifier.tokenizer(TEXTS, padding=True, return_tensors="pt")
     mask = inputs["attention_mask"].bool()
     embeddings = model.get_input_embeddings()(inputs["input_ids"]).detach()
 
-    def forward(embedded, mask):
+    def compute_logits(embedded, mask):
         return model(inputs_embeds=embedded, attention_mask=mask.long()).logits
 
-    baselines = torch.where(mask.unsqueeze(-1), 0.0, embeddings)
-    theirs = IntegratedGradients(forward).attribute(
+    captum_attributions = IntegratedGradients(compute_logits).attribute(
         embeddings,
-        baselines=baselines,
+        baselines=torch.where(mask.unsqueeze(-1), 0.0, embeddings),
         additional_forward_args=(mask,),
-        target=torch.tensor(ours.explained),
+        target=torch.tensor(attributions.explained),
         n_steps=12,
         method="gausslegendre",
     )
-    for row in range(len(TEXTS)):
-        expected = theirs[row].norm(dim=-1).numpy()[mask[row].numpy()][1:-1]
-        np.testing.assert_allclose(ours.scores[row], expected, rtol=1e-4, atol=1e-7)
+    norms = captum_attributions.norm(dim=-1)
+    check_scores(attributions.scores, norms, mask.numpy(), rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("label", ["predicted", "gold"])
 def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
     classifier = encoders("bart", double=True)
+    model, core = classifier.model, classifier.model.model
     gold = [0, 1, 2, 0, 1, 2]
-    ours = integrated_gradients(
+
+    attributions = integrated_gradients(
         classifier,
         TEXTS,
         labels=gold,
@@ -131,40 +128,42 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
         reduce="sum",
         progress=False,
     )
-    assert label == "predicted" or ours.explained.tolist() == gold
-    model, core = classifier.model, classifier.model.model
+
+    assert label == "predicted" or attributions.explained.tolist() == gold
+
     inputs = classifier.tokenizer(TEXTS, padding=True, return_tensors="pt")
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
-    # The classifier itself refuses inputs_embeds, so its parts are run one after another here.
-    eos = (ids == model.config.eos_token_id).long().argmax(dim=1)
-    start = core.decoder.embed_tokens(
-        torch.full((len(ids), 1), model.config.decoder_start_token_id)
-    ).detach()
+    end_positions = (ids == model.config.eos_token_id).long().argmax(dim=1)
+    start_ids = torch.full((len(ids), 1), model.config.decoder_start_token_id)
+    start_embeddings = core.decoder.embed_tokens(start_ids).detach()
 
-    def forward(embedded, mask, eos, start):
-        decoded = torch.cat((start, embedded[:, :-1]), dim=1)
-        hidden = core(
+    # The classifier itself refuses inputs_embeds, so its parts are run one after another here.
+    def compute_probabilities(embedded, mask, end_positions, start_embeddings):
+        # The decoder reads the text shifted by one place.
+        decoded = torch.cat((start_embeddings, embedded[:, :-1]), dim=1)
+        states = core(
             inputs_embeds=embedded, attention_mask=mask, decoder_inputs_embeds=decoded
         ).last_hidden_state
-        return model.classification_head(hidden[torch.arange(len(eos)), eos]).softmax(-1)
+        sentence_states = states[torch.arange(len(end_positions)), end_positions]
+        return model.classification_head(sentence_states).softmax(-1)
 
     embeddings = core.encoder.embed_tokens(ids).detach()
-    expected_logits = model(**inputs).logits.softmax(-1).detach()
-    torch.testing.assert_close(forward(embeddings, mask, eos, start), expected_logits)
-    baselines = torch.where(mask.bool().unsqueeze(-1), 0.0, embeddings)
-    theirs, delta = IntegratedGradients(forward).attribute(
+    probabilities = compute_probabilities(embeddings, mask, end_positions, start_embeddings)
+    expected_probabilities = model(**inputs).logits.softmax(-1).detach()
+    torch.testing.assert_close(probabilities, expected_probabilities)
+
+    captum_attributions, delta = IntegratedGradients(compute_probabilities).attribute(
         embeddings,
-        baselines=baselines,
-        additional_forward_args=(mask, eos, start),
-        target=torch.tensor(ours.explained),
+        baselines=torch.where(mask.bool().unsqueeze(-1), 0.0, embeddings),
+        additional_forward_args=(mask, end_positions, start_embeddings),
+        target=torch.tensor(attributions.explained),
         n_steps=12,
         method="gausslegendre",
         return_convergence_delta=True,
     )
-    for row in range(len(TEXTS)):
-        expected = theirs[row].sum(-1).detach().numpy()[mask[row].bool().numpy()][1:-1]
-        np.testing.assert_allclose(ours.scores[row], expected, rtol=1e-4, atol=1e-7)
-    np.testing.assert_allclose(ours.gap, delta.numpy(), atol=1e-4)
+    captum_scores = captum_attributions.sum(-1).detach()
+    check_scores(attributions.scores, captum_scores, mask.bool().numpy(), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(attributions.gap, delta.numpy(), atol=1e-4)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -172,16 +171,18 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
 def test_a_padded_batch_equals_one_example_at_a_time(encoders, architecture, method):
     classifier = encoders(architecture)
     options = {"method": method, "steps": 30, "tolerance": 0.01, "progress": False}
-    together = integrated_gradients(classifier, TEXTS, **options)
+
+    batch = integrated_gradients(classifier, TEXTS, **options)
+
     for row, text in enumerate(TEXTS):
-        alone = integrated_gradients(classifier, [text], **options)
-        assert together.tokens[row] == alone.tokens[0]
-        np.testing.assert_allclose(together.scores[row], alone.scores[0], rtol=2e-3, atol=2e-5)
-        assert together.nodes[row] == alone.nodes[0]
+        separate = integrated_gradients(classifier, [text], **options)
+        assert batch.tokens[row] == separate.tokens[0]
+        np.testing.assert_allclose(batch.scores[row], separate.scores[0], rtol=2e-3, atol=2e-5)
+        assert batch.nodes[row] == separate.nodes[0]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_adaptive_keeps_its_word_where_the_steps_allow(encoders, architecture):
+def test_adaptive_reaches_its_tolerance_unless_the_steps_end(encoders, architecture):
     attributions = integrated_gradients(
         encoders(architecture, double=True),
         TEXTS,
@@ -192,6 +193,7 @@ def test_adaptive_keeps_its_word_where_the_steps_allow(encoders, architecture):
     )
     assert (np.abs(attributions.gap) <= 0.002).all()
     assert (attributions.nodes < 200).all()
+
     capped = integrated_gradients(
         encoders(architecture), TEXTS, tolerance=0.0, steps=9, progress=False
     )

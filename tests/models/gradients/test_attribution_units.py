@@ -4,15 +4,18 @@ import copy
 import dataclasses
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.tokens import split_words
 from rightreasons.models.classes import predict
+from rightreasons.models.gradients import attribution
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import AttributionOptions
 from rightreasons.models.gradients.words import find_word_spans, match_pieces, merge_pieces
@@ -37,20 +40,19 @@ def roberta():
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_words_are_those_of_the_statistics(architecture):
     texts = ["the   rain, the sun!", "a\nlovely plot", "NOT great, fine!"]
-    if architecture not in (
-        "albert",
-        "deberta_v2",
-    ):  # theirs, tiny as they are, make one <unk> of "..."
+    # The tiny tokenizers of ALBERT and DeBERTa-v2 make one <unk> of "...".
+    if architecture not in ("albert", "deberta_v2"):
         texts.append("It's not a WELL-known film... 2.5")
+
     attributions = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
+
+    offsets = attributions.scores.offsets
     for row, text in enumerate(texts):
-        assert list(attributions.tokens[row]) == split_words(text)
-        cut = slice(*attributions.scores.offsets[row : row + 2])
-        marked = [
-            text[a:b].lower()
-            for a, b in zip(attributions.starts[cut], attributions.ends[cut], strict=True)
-        ]
-        assert marked == split_words(text)
+        words = split_words(text)
+        assert list(attributions.tokens[row]) == words
+        item = slice(offsets[row], offsets[row + 1])
+        spans = zip(attributions.starts[item], attributions.ends[item], strict=True)
+        assert [text[start:end].lower() for start, end in spans] == words
 
 
 def test_a_word_takes_the_largest_of_its_pieces(roberta):
@@ -60,27 +62,32 @@ def test_a_word_takes_the_largest_of_its_pieces(roberta):
         options = {**QUICK, "reduce": "sum", "label": "gold", "labels": [label]}
         pieces = integrated_gradients(roberta, [text], **options)
         # The pieces of the first word are those that end before its end.
-        inside = pieces.ends <= len("unforgettable")
-        assert inside.sum() > 1
-        first = pieces.scores[0][inside]
-        assert first.min() < 0 < first.max()
-        largest.append(first[np.abs(first).argmax()])
-        by_word = integrated_gradients(roberta, [text], unit="word", **options)
-        assert by_word.tokens[0] == ("unforgettable", "plots", ",", "untalented")
-        assert by_word.scores[0][0] == pytest.approx(largest[-1])
+        in_first_word = pieces.ends <= len("unforgettable")
+        assert in_first_word.sum() > 1
+        scores = pieces.scores[0][in_first_word]
+        assert scores.min() < 0 < scores.max()
+        largest.append(scores[np.abs(scores).argmax()])
+
+        words = integrated_gradients(roberta, [text], unit="word", **options)
+
+        assert words.tokens[0] == ("unforgettable", "plots", ",", "untalented")
+        assert words.scores[0][0] == pytest.approx(largest[-1])
     # The largest in magnitude is positive for some classes and negative for others.
     assert min(largest) < 0 < max(largest)
 
 
 def test_pieces_of_no_word_belong_to_the_next_and_those_of_two_to_both():
-    spans = find_word_spans("it's  so")  # it ' s so
+    # The words are: it ' s so.
+    spans = find_word_spans("it's  so")
     # The fourth piece covers no character, although it is inside a word, and the last is at the end.
-    starts, ends = np.array([0, 2, 4, 7, 6, 8]), np.array([2, 4, 5, 7, 8, 8])
+    starts = np.array([0, 2, 4, 7, 6, 8])
+    ends = np.array([2, 4, 5, 7, 8, 8])
 
     pieces, words = match_pieces(spans, starts, ends)
 
     assert pieces.tolist() == [0, 1, 1, 2, 3, 4, 5]
     assert words.tolist() == [0, 1, 2, 3, 3, 3, 3]
+
     pieces, words = match_pieces(find_word_spans("  "), np.array([0]), np.array([2]))
     assert (len(pieces), len(words)) == (0, 0)
 
@@ -114,7 +121,8 @@ def test_no_piece_is_lost_in_any_script(architecture):
 def test_a_piece_of_white_space_counts_for_the_next_word():
     classifier = tiny_encoder("albert")
     items = Items.of(classifier, ["a 한국어"])
-    pieces = classifier.tokenizer.convert_ids_to_tokens(items.encoded.columns["input_ids"].tolist())
+    ids = items.encoded.columns["input_ids"].tolist()
+    pieces = classifier.tokenizer.convert_ids_to_tokens(ids)
     # The tokenizer writes the mark of a word's beginning apart before letters that it does not know.
     position = pieces.index("▁")
     scores = np.zeros(len(pieces))
@@ -127,88 +135,93 @@ def test_a_piece_of_white_space_counts_for_the_next_word():
 
 
 def test_emoji_and_letters_of_scripts_without_spaces_are_words():
-    assert split_words(LANGUAGES[3]) == [
-        *("i", "❤️", "it", "👍🏽", "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "1️⃣", "!"),
-    ]
-    assert split_words(LANGUAGES[2]) == [*("ฉั", "น", "ช", "อ", "บ"), *"映画はとても"]
+    emoji = ["❤️", "it", "👍🏽", "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "1️⃣"]
+    assert split_words(LANGUAGES[3]) == ["i", *emoji, "!"]
+
+    thai = ["ฉั", "น", "ช", "อ", "บ"]
+    assert split_words(LANGUAGES[2]) == [*thai, *"映画はとても"]
 
 
 def test_special_tokens_are_left_out_though_they_have_a_share(bert):
     attributions = integrated_gradients(
         bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False
     )
-    assert not {"[CLS]", "[SEP]", "[PAD]"} & {token for row in attributions.tokens for token in row}
-    assert [len(row) for row in attributions.tokens] == attributions.scores.lengths.tolist()
+
+    for tokens in attributions.tokens:
+        assert not {"[CLS]", "[SEP]", "[PAD]"} & set(tokens)
+    lengths = [len(tokens) for tokens in attributions.tokens]
+    assert lengths == attributions.scores.lengths.tolist()
     # Completeness: all tokens together make up value - baseline_value + gap, so the special ones make up the rest.
-    rest = (
-        attributions.value
-        - attributions.baseline_value
-        + attributions.gap
-        - np.array([row.sum() for row in attributions.scores])
-    )
-    assert (np.abs(rest) > 0).all()
+    total = attributions.value - attributions.baseline_value + attributions.gap
+    token_sum = np.array([scores.sum() for scores in attributions.scores])
+    assert (np.abs(total - token_sum) > 0).all()
 
 
-def test_pairs_keep_their_two_texts_apart(bert):
-    attributions = integrated_gradients(
-        bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK
-    )
-    assert attributions.tokens[0] == ("a", "good", "film", "the", "plot")
-    assert attributions.parts[:5].tolist() == [0, 0, 0, 1, 1]
-    assert attributions.starts[:5].tolist() == [0, 2, 7, 0, 4]
-    by_word = integrated_gradients(
-        bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], unit="word", **QUICK
-    )
-    assert by_word.tokens == attributions.tokens
-    np.testing.assert_allclose(by_word.scores.values, attributions.scores.values)
+def test_spans_of_a_pair_count_in_their_own_text(bert):
+    texts, text_pairs = ["a good film", "bad"], ["the plot", "not so dull"]
+
+    pieces = integrated_gradients(bert, texts, text_pairs=text_pairs, **QUICK)
+    words = integrated_gradients(bert, texts, text_pairs=text_pairs, unit="word", **QUICK)
+
+    assert pieces.tokens[0] == ("a", "good", "film", "the", "plot")
+    assert pieces.parts[:5].tolist() == [0, 0, 0, 1, 1]
+    assert pieces.starts[:5].tolist() == [0, 2, 7, 0, 4]
+    # Each word of these texts is one piece.
+    assert words.tokens == pieces.tokens
+    np.testing.assert_allclose(words.scores.values, pieces.scores.values)
 
 
 def test_long_texts_are_cut_and_counted(bert):
     texts = ["good " * 40, "a film"]
-    attributions = integrated_gradients(bert, texts, **QUICK)
-    assert attributions.truncated.tolist() == [True, False]
-    assert attributions.n_truncated == 1
-    assert len(attributions.tokens[0]) == 30  # 32 places, two of them special
-    by_word = integrated_gradients(bert, texts, unit="word", **QUICK)
-    assert len(by_word.tokens[0]) == 30
+
+    pieces = integrated_gradients(bert, texts, **QUICK)
+    words = integrated_gradients(bert, texts, unit="word", **QUICK)
+
+    assert pieces.truncated.tolist() == [True, False]
+    assert pieces.n_truncated == 1
+    # The model has 32 places; two of them are special.
+    assert len(pieces.tokens[0]) == 30
+    assert len(words.tokens[0]) == 30
 
 
-def test_logits_labels_and_predictions(bert):
+def test_attributions_hold_the_logits_labels_and_predictions(bert):
     gold = [0, 1, 2, 0, 1, -1]
+
     attributions = integrated_gradients(bert, TEXTS, ids="abcdef", labels=gold, **QUICK)
-    scores = predict(bert, TEXTS, progress=False)
-    np.testing.assert_allclose(attributions.logits, scores.logits, atol=1e-5)
-    assert attributions.explained.tolist() == scores.logits.argmax(axis=1).tolist()
+
+    logits = predict(bert, TEXTS, progress=False).logits
+    np.testing.assert_allclose(attributions.logits, logits, atol=1e-5)
+    assert attributions.explained.tolist() == logits.argmax(axis=1).tolist()
     assert attributions.ids == tuple("abcdef")
     assert attributions.labels.tolist() == gold
-    probability = np.exp(scores.logits) / np.exp(scores.logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(attributions.value, probability.max(axis=1), atol=1e-6)
+    probabilities = softmax(logits, axis=1)
+    np.testing.assert_allclose(attributions.value, probabilities.max(axis=1), atol=1e-6)
 
 
-def test_reductions_agree_where_they_must(bert):
+def test_a_sum_is_at_most_the_norm_times_the_root_of_the_dimensions(bert):
     by_sum = integrated_gradients(bert, TEXTS, reduce="sum", **QUICK)
     by_norm = integrated_gradients(bert, TEXTS, reduce="l2", **QUICK)
-    # |sum| <= sqrt(d) times the L2 norm (d = 16).
-    assert (np.abs(by_sum.scores.values) <= 4 * by_norm.scores.values + 1e-7).all()
+
+    # |sum| <= sqrt(d) times the L2 norm, with d = 16.
+    bounds = 4 * by_norm.scores.values
+    assert (np.abs(by_sum.scores.values) <= bounds + 1e-7).all()
     assert (by_norm.scores.values >= 0).all()
 
 
-@pytest.mark.parametrize("baseline", ["pad"])
-def test_the_gap_closes_with_more_nodes_from_every_baseline(bert, baseline):
-    gaps = [
-        np.abs(
-            integrated_gradients(
-                bert,
-                TEXTS,
-                baseline=baseline,
-                target="logit",
-                method="riemann_right",
-                steps=m,
-                progress=False,
-            ).gap
-        ).max()
-        for m in (5, 20, 80)
-    ]
+def test_the_gap_closes_with_more_nodes(bert):
+    gaps = []
+    for steps in (5, 20, 80):
+        attributions = integrated_gradients(
+            bert,
+            TEXTS,
+            baseline="pad",
+            target="logit",
+            method="riemann_right",
+            steps=steps,
+            progress=False,
+        )
+        gaps.append(np.abs(attributions.gap).max())
+
     # The error of the right sum falls with 1/m: by 4 at each step, with room for higher orders.
     assert gaps[0] > 2 * gaps[1] > 4 * gaps[2]
 
@@ -217,17 +230,19 @@ def test_the_model_is_afterwards_as_it_was(bert):
     model = bert.model
     model.train()
     model.get_input_embeddings().weight.requires_grad_(False)
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    random = torch.random.get_rng_state()
+    old_weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    random_state = torch.random.get_rng_state()
     try:
         integrated_gradients(bert, TEXTS, **QUICK)
+
         assert all(module.training for module in model.modules())
         flags = {name: parameter.requires_grad for name, parameter in model.named_parameters()}
         assert not flags.pop("bert.embeddings.word_embeddings.weight")
         assert all(flags.values())
         assert all(parameter.grad is None for parameter in model.parameters())
-        assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-        assert torch.equal(random, torch.random.get_rng_state())
+        for name, tensor in model.state_dict().items():
+            assert torch.equal(tensor, old_weights[name])
+        assert torch.equal(random_state, torch.random.get_rng_state())
         assert not model.get_input_embeddings()._forward_hooks
     finally:
         model.get_input_embeddings().weight.requires_grad_(True)
@@ -241,44 +256,46 @@ def test_the_size_of_a_pass_changes_nothing(bert):
     np.testing.assert_allclose(small.gap, large.gap, atol=1e-5)
 
 
-def test_a_killed_run_goes_on(bert, tmp_path, monkeypatch):
+def test_a_killed_run_resumes(bert, tmp_path, monkeypatch):
+    # 90 texts, ten at a time, are nine batches.
     texts = [f"{word} film" for word in ("good", "bad", "dull") for _ in range(30)]
-    monkeypatch.setattr("rightreasons.models.gradients.attribution.ITEMS_IN_FLIGHT", 10)
-    from rightreasons.models.gradients import attribution
+    monkeypatch.setattr(attribution, "ITEMS_IN_FLIGHT", 10)
+    uninterrupted = integrated_gradients(bert, texts, **QUICK)
+    integrate = killed_at(attribution.integrate, 4)
+    monkeypatch.setattr(attribution, "integrate", integrate)
 
-    whole = integrated_gradients(bert, texts, **QUICK)
-    killed = killed_at(attribution.integrate, 4)
-    monkeypatch.setattr(attribution, "integrate", killed)
     with pytest.raises(KeyboardInterrupt):
         integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
-    assert killed.calls == 4
-    again = integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
-    assert killed.calls == 4 + 6  # 9 batches, 3 of them done before
-    np.testing.assert_array_equal(again.scores.values, whole.scores.values)
-    assert again.tokens == whole.tokens
+    assert integrate.calls == 4
+
+    resumed = integrated_gradients(bert, texts, out=tmp_path / "run", **QUICK)
+    # Three of the nine batches were done before.
+    assert integrate.calls == 4 + 6
+    np.testing.assert_array_equal(resumed.scores.values, uninterrupted.scores.values)
+    assert resumed.tokens == uninterrupted.tokens
+
     # A finished run is opened, for other units too.
     integrated_gradients(bert, texts, out=tmp_path / "run", unit="word", **QUICK)
-    assert killed.calls == 10
+    assert integrate.calls == 10
     with pytest.warns(SetAsideWarning, match="differs in options"):
         integrated_gradients(bert, texts, out=tmp_path / "run", **{**QUICK, "steps": 5})
 
 
-def test_a_store_knows_the_token_of_the_baseline(bert, tmp_path):
-    integrated_gradients(bert, TEXTS, baseline="pad", out=tmp_path, **QUICK)
+def test_a_stored_run_with_another_padding_token_is_set_aside(bert, tmp_path):
+    options = {"baseline": "pad", "out": tmp_path, **QUICK}
+    integrated_gradients(bert, TEXTS, **options)
     tokenizer = copy.deepcopy(bert.tokenizer)
     tokenizer.pad_token = "the"
+    classifier = dataclasses.replace(bert, tokenizer=tokenizer)
+
     with pytest.warns(SetAsideWarning, match="differs in options"):
-        integrated_gradients(
-            dataclasses.replace(bert, tokenizer=tokenizer),
-            TEXTS,
-            baseline="pad",
-            out=tmp_path,
-            **QUICK,
-        )
+        integrated_gradients(classifier, TEXTS, **options)
 
 
-def test_attributions_feed_the_shortcut_kernel(bert):
+def test_attributions_feed_the_search_for_shortcuts(bert):
     attributions = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
+
+    # As no text has 99 words, "the" is found wherever it stands.
     shortcuts = find_shortcuts(
         attributions.tokens,
         attributions.scores,
@@ -286,23 +303,16 @@ def test_attributions_feed_the_shortcut_kernel(bert):
         {0: ["the"], 1: ["the"], 2: ["the"]},
         top_n=99,
     )
+
     assert shortcuts.cued.tolist() == ["the" in split_words(text) for text in TEXTS]
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (
-            {"target": "score"},
-            ValueError,
-            "'probability' or 'logit'",
-        ),
+        ({"target": "score"}, ValueError, "'probability' or 'logit'"),
         ({"label": "gold"}, ValueError, "`labels` with label='gold'"),
-        (
-            {"baseline": "noise"},
-            ValueError,
-            "'auto', 'zeros'",
-        ),
+        ({"baseline": "noise"}, ValueError, "'auto', 'zeros'"),
         ({"method": "trapezoid"}, ValueError, "Expected `method` to be one of"),
         ({"steps": 3}, ValueError, "Expected `steps` to be at least 5, but got 3."),
         ({"steps": 2.5}, TypeError, "Expected `steps` to be a whole number"),
@@ -316,16 +326,8 @@ def test_attributions_feed_the_shortcut_kernel(bert):
             ValueError,
             "between 0 and 2, but item 3 is -1",
         ),
-        (
-            {"ids": ["a"] * 6},
-            ValueError,
-            "each `ids` once",
-        ),
-        (
-            {"max_length": 500},
-            ValueError,
-            "`max_length` to",
-        ),
+        ({"ids": ["a"] * 6}, ValueError, "each `ids` once"),
+        ({"max_length": 500}, ValueError, "`max_length` to"),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
         ({"texts": []}, ValueError, "Expected at least one text"),
@@ -339,83 +341,80 @@ def test_each_mistake_has_its_sentence(bert, change, error, message):
 
 def test_options_are_keywords_or_one_object(bert):
     options = AttributionOptions(method="gauss_legendre", steps=4, unit="word")
-    whole = integrated_gradients(bert, TEXTS, options=options, progress=False)
-    each = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
-    np.testing.assert_array_equal(whole.scores.values, each.scores.values)
-    assert "word" in whole.definition
-    with pytest.raises(
-        TypeError,
-        match="`options` or keywords",
-    ):
+
+    by_object = integrated_gradients(bert, TEXTS, options=options, progress=False)
+    by_keywords = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
+
+    np.testing.assert_array_equal(by_object.scores.values, by_keywords.scores.values)
+    assert "word" in by_object.definition
+    with pytest.raises(TypeError, match="`options` or keywords"):
         integrated_gradients(bert, TEXTS, options=options, steps=5)
     with pytest.raises(TypeError, match="got 'step'. Did you mean 'steps'"):
         integrated_gradients(bert, TEXTS, step=5)
+
+    # The signature lists the keywords, so that an editor can complete them.
     names = list(inspect.signature(integrated_gradients).parameters)
     assert names[:2] == ["classifier", "texts"]
     assert set(AttributionOptions.list_names()) < set(names)
     assert "options" not in names
 
 
-def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
+def test_models_without_embeddings_or_classes_are_refused(bert, roberta, monkeypatch):
     monkeypatch.setattr(roberta.tokenizer, "_mask_token", None, raising=False)
     monkeypatch.setattr(type(roberta.model), "get_input_embeddings", lambda self: None)
     with pytest.raises(ValueError, match="word embeddings"):
         integrated_gradients(roberta, ["good"], **QUICK)
+
     chooser = tiny_encoder("bert", n_labels=None)
     with pytest.raises(ValueError, match="This needs gradients, which bert cannot give"):
         integrated_gradients(chooser, ["good"], **QUICK)
 
 
-def test_a_broken_model_names_the_item():
-    broken = tiny_encoder("bert")
+def test_a_model_that_gives_nan_is_named():
+    classifier = tiny_encoder("bert")
+    word_id = classifier.tokenizer.convert_tokens_to_ids("dull")
     with torch.no_grad():
-        broken.model.get_input_embeddings().weight[
-            broken.tokenizer.convert_tokens_to_ids("dull")
-        ] = float("nan")
+        classifier.model.get_input_embeddings().weight[word_id] = float("nan")
+
     with pytest.raises(ValueError, match="bert gave NaN"):
-        integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
+        integrated_gradients(classifier, ["good", "dull"], ids=["first", "second"], **QUICK)
 
 
 def test_a_slow_tokenizer_is_refused(bert):
-    from types import SimpleNamespace
-
-    slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
-    with pytest.raises(
-        ValueError,
-        match="fast tokenizer",
-    ):
-        integrated_gradients(slow, ["good"], **QUICK)
+    tokenizer = SimpleNamespace(is_fast=False, model_max_length=32)
+    classifier = dataclasses.replace(bert, tokenizer=tokenizer)
+    with pytest.raises(ValueError, match="fast tokenizer"):
+        integrated_gradients(classifier, ["good"], **QUICK)
 
 
 def test_items_that_the_model_cannot_read_are_left_out():
     classifier = tiny_encoder("bert", n_labels=3)
-    texts, ids = (
-        ["the film was good", "awful plot", " ", "a dull plot", "awful"],
-        ["v", "w", "x", "y", "z"],
-    )
-    alone = integrated_gradients(
-        classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], **QUICK
-    )
+    texts = ["the film was good", "awful plot", " ", "a dull plot", "awful"]
+    readable = [texts[0], texts[3]]
+    options = {"ids": ["v", "y"], "labels": [2, 1], **QUICK}
+    predicted = integrated_gradients(classifier, readable, **options)
+
     with refusing(classifier, "awful"):
         with pytest.raises(ValueError, match="Expected a model that can read every item"):
             integrated_gradients(classifier, ["awful"], **QUICK)
-        rest = integrated_gradients(
+        attributions = integrated_gradients(
             classifier,
             texts,
-            ids=ids,
+            ids=["v", "w", "x", "y", "z"],
             labels=[2, 0, 1, 1, 0],
             label="gold",
             fail_fast=False,
             **QUICK,
         )
-        gold = integrated_gradients(
-            classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], label="gold", **QUICK
-        )
-    assert (rest.ids, rest.tokens, rest.labels.tolist()) == (alone.ids, alone.tokens, [2, 1])
-    assert rest.explained.tolist() == [2, 1]
-    for name in ("value", "gap"):
-        np.testing.assert_allclose(getattr(rest, name), getattr(gold, name), atol=1e-6)
-    np.testing.assert_allclose(rest.scores.values, gold.scores.values, atol=1e-6)
-    assert list(rest.failures) == ["x", "w", "z"]
-    assert rest.failures["x"] == "Its text has no words."
-    assert "fails at item 'z'" in rest.failures["z"]
+        expected = integrated_gradients(classifier, readable, label="gold", **options)
+
+    assert attributions.ids == predicted.ids
+    assert attributions.tokens == predicted.tokens
+    assert attributions.labels.tolist() == [2, 1]
+    assert attributions.explained.tolist() == [2, 1]
+    np.testing.assert_allclose(attributions.value, expected.value, atol=1e-6)
+    np.testing.assert_allclose(attributions.gap, expected.gap, atol=1e-6)
+    np.testing.assert_allclose(attributions.scores.values, expected.scores.values, atol=1e-6)
+    assert list(attributions.failures) == ["x", "w", "z"]
+    assert attributions.failures["x"] == "Its text has no words."
+    assert "fails at item 'z'" in attributions.failures["z"]

@@ -32,27 +32,34 @@ QUICK = {
 }
 
 
-def tokenizer():
+def make_tokenizer():
     names = (*SPECIAL, *WORDS, "one", "of")
-    inner = Tokenizer(
-        models.WordLevel({name: index for index, name in enumerate(names)}, unk_token="<unk>")
-    )
+    vocabulary = {name: index for index, name in enumerate(names)}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     inner.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", 2)]
     )
     return tf.PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-        model_max_length=24, model_input_names=["input_ids", "attention_mask"],
-    )  # fmt: skip
+        tokenizer_object=inner,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        model_max_length=24,
+        model_input_names=["input_ids", "attention_mask"],
+    )
 
 
-def reader(family):
-    words = tokenizer()
+def make_config(family, vocabulary_size):
     common = {
-        "vocab_size": len(words), "num_labels": 3, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+        "vocab_size": vocabulary_size,
+        "num_labels": 3,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
         "decoder_start_token_id": 1,
-    }  # fmt: skip
+    }
     t5 = {
         "d_model": 16,
         "d_kv": 8,
@@ -62,101 +69,115 @@ def reader(family):
         **common,
         "decoder_start_token_id": 0,
     }
-    del t5["bos_token_id"]  # which real configurations lack
-    config = {
-        "xlnet": lambda: tf.XLNetConfig(d_model=16, n_layer=2, n_head=2, d_inner=32, **common),
-        "longformer": lambda: tf.LongformerConfig(
-            attention_window=4, max_position_embeddings=40, **SIZES, **common
+    # Real configurations of T5 lack it.
+    del t5["bos_token_id"]
+    config_types = {
+        "xlnet": (
+            tf.XLNetConfig,
+            {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, **common},
         ),
-        "t5": lambda: tf.T5Config(**t5),
-        "mt5": lambda: tf.MT5Config(**t5),
-        "bart": lambda: tf.BartConfig(max_position_embeddings=40, **BART_SIZES, **common),
-        "mbart": lambda: tf.MBartConfig(max_position_embeddings=40, **BART_SIZES, **common),
-    }[family]()
-    with torch.random.fork_rng():
+        "longformer": (
+            tf.LongformerConfig,
+            {"attention_window": 4, "max_position_embeddings": 40, **SIZES, **common},
+        ),
+        "t5": (tf.T5Config, t5),
+        "mt5": (tf.MT5Config, t5),
+        "bart": (tf.BartConfig, {"max_position_embeddings": 40, **BART_SIZES, **common}),
+        "mbart": (tf.MBartConfig, {"max_position_embeddings": 40, **BART_SIZES, **common}),
+    }
+    config_type, options = config_types[family]
+    return config_type(**options)
+
+
+def make_classifier(family):
+    tokenizer = make_tokenizer()
+    config = make_config(family, len(tokenizer))
+    with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(1)
         model = tf.AutoModelForSequenceClassification.from_config(config)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.dim() > 1:
-                    parameter.normal_(0.0, 0.4)
-    return Classifier(model.double().eval(), words, ("a", "b", "c"), family)
+        # Larger weights than those of the initialization, so that the texts have different logits.
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0.0, 0.4)
+    return Classifier(model.double().eval(), tokenizer, ("a", "b", "c"), family)
 
 
 def test_a_configuration_of_t5_has_no_beginning():
-    assert not hasattr(reader("t5").model.config, "bos_token_id")
+    assert not hasattr(make_classifier("t5").model.config, "bos_token_id")
 
 
 @pytest.fixture(scope="module", params=["xlnet", "longformer", "t5", "bart", "mbart"])
 def classifier(request):
-    return reader(request.param)
+    return make_classifier(request.param)
 
 
-def by_table(classifier, text, alpha=1.0):
+def differentiate_by_table(classifier, text, alpha=1.0):
     """Logits and their gradients with respect to the words of a text, (K, T, d), at a point of the path from zeros."""
     table = classifier.model.get_input_embeddings().weight
     ids = classifier.tokenizer(text, return_tensors="pt")["input_ids"]
-    kept = table.detach().clone()
+    original = table.detach().clone()
     with torch.no_grad():
         table[ids[0]] *= alpha
     logits = classifier.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0]
-    rows = [torch.autograd.grad(value, table, retain_graph=True)[0][ids[0]] for value in logits]
+    gradients = []
+    for logit in logits:
+        (gradient,) = torch.autograd.grad(logit, table, retain_graph=True)
+        gradients.append(gradient[ids[0]])
     with torch.no_grad():
-        table.copy_(kept)
-    return logits.detach(), torch.stack(rows), kept[ids[0]]
+        table.copy_(original)
+    return logits.detach(), torch.stack(gradients), original[ids[0]]
 
 
-def literal_attribution(classifier, text, steps):
-    whole, _, embeddings = by_table(classifier, text)
-    label, total = int(whole.argmax()), 0.0
-    for k in range(1, steps + 1):
-        logits, rows, _ = by_table(classifier, text, k / steps)
+def attribute_by_table(classifier, text, steps):
+    predicted_logits, _, embeddings = differentiate_by_table(classifier, text)
+    label = int(predicted_logits.argmax())
+    total = 0.0
+    for step in range(1, steps + 1):
+        logits, gradients, _ = differentiate_by_table(classifier, text, step / steps)
         p = logits.softmax(-1)
         # d p_y = p_y (d z_y - sum_k p_k d z_k)
-        total = total + p[label] * (rows[label] - torch.einsum("k,ktd->td", p, rows)) / steps
+        mean_gradient = torch.einsum("k,ktd->td", p, gradients)
+        total = total + p[label] * (gradients[label] - mean_gradient) / steps
     return (total * embeddings).sum(-1).numpy()
 
 
-def literal_eigenvalue(classifier, text):
-    logits, rows, _ = by_table(classifier, text)
-    p, jacobian = logits.softmax(-1), rows.flatten(1)
-    root = torch.linalg.cholesky(
-        torch.diag(p) - torch.outer(p, p) + 1e-15 * torch.eye(3, dtype=p.dtype)
-    )
+def compute_eigenvalue_by_table(classifier, text):
+    """The largest eigenvalue of J' F J, where F = diag(p) - p p' = R R', is that of R' J J' R."""
+    logits, gradients, _ = differentiate_by_table(classifier, text)
+    p = logits.softmax(-1)
+    jacobian = gradients.flatten(1)
+    fisher = torch.diag(p) - torch.outer(p, p)
+    # F is singular, as its rows sum to 0, and a Cholesky root needs a positive definite matrix.
+    root = torch.linalg.cholesky(fisher + 1e-15 * torch.eye(3, dtype=p.dtype))
     return float(torch.linalg.eigvalsh(root.T @ jacobian @ jacobian.T @ root)[-1])
 
 
 def test_attributions_of_a_batch_are_those_of_the_table_item_by_item(classifier):
-    found = integrated_gradients(classifier, TEXTS, reduce="sum", **QUICK)
+    attributions = integrated_gradients(classifier, TEXTS, reduce="sum", **QUICK)
     for row, text in enumerate(TEXTS):
-        np.testing.assert_allclose(
-            found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6
-        )
+        expected = attribute_by_table(classifier, text, 2)
+        np.testing.assert_allclose(attributions.scores[row], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_as_many_rows_as_tokens(classifier):
     # Eight points of eight tokens in one pass: nobody can tell (rows, length) from (length, rows) by its shape.
     texts = TEXTS[1:5]
-    found = integrated_gradients(classifier, texts, reduce="sum", max_tokens=64, **QUICK)
+    attributions = integrated_gradients(classifier, texts, reduce="sum", max_tokens=64, **QUICK)
     for row, text in enumerate(texts):
-        np.testing.assert_allclose(
-            found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6
-        )
+        expected = attribute_by_table(classifier, text, 2)
+        np.testing.assert_allclose(attributions.scores[row], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_fisher_information_is_that_of_the_table_item_by_item(classifier):
-    expected = [literal_eigenvalue(classifier, text) for text in TEXTS]
-    np.testing.assert_allclose(
-        fisher_information(classifier, TEXTS, progress=False).eigenvalues, expected, rtol=1e-4
-    )
+    eigenvalues = fisher_information(classifier, TEXTS, progress=False).eigenvalues
+    expected = [compute_eigenvalue_by_table(classifier, text) for text in TEXTS]
+    np.testing.assert_allclose(eigenvalues, expected, rtol=1e-4)
 
 
-def test_an_encoder_decoder_of_another_kind_is_refused():
-    classifier = reader("bart")
-    model = classifier.model
+def test_an_encoder_decoder_with_two_tables_of_words_is_refused():
+    classifier = make_classifier("bart")
+    table = torch.ones(len(classifier.tokenizer), 16)
     with torch.no_grad():
-        model.model.decoder.embed_tokens = torch.nn.Embedding.from_pretrained(
-            torch.ones(len(classifier.tokenizer), 16)
-        )
+        classifier.model.model.decoder.embed_tokens = torch.nn.Embedding.from_pretrained(table)
     with pytest.raises(ValueError, match="word embeddings"):
-        EmbeddingInput(model)
+        EmbeddingInput(classifier.model)

@@ -1,4 +1,4 @@
-"""A server that fails: every item is answered once or told with its reason, and the key is written nowhere."""
+"""A server that fails: every item is answered once or has its reason, and the key is written nowhere."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from rightreasons.models.servers.opening import open_server
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.redirects import ForeignRedirectError, check_redirect
 from rightreasons.models.servers.refusals import RequestError
+from rightreasons.models.servers.usage import Usage
 
 REQUESTS = [
     Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)
@@ -35,35 +36,49 @@ def server(monkeypatch):
     monkeypatch.setattr(client, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(client, "MAX_OWN_PAUSE", 0.002)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with serving() as fake:
-        yield fake
+    with serving() as fake_server:
+        yield fake_server
 
 
-def opened(fake, **options):
-    return open_server(
-        fake.url, **{"chat": "off", "retries": 3, "progress": False, "timeout": 5, **options}
+def open_engine(server, **options):
+    """Open the server after its trial."""
+    defaults = {"chat": "off", "retries": 3, "progress": False, "timeout": 5}
+    return open_server(server.url, **{**defaults, **options})
+
+
+def make_engine(server, **options):
+    """Return an engine of the server without a trial, which other tests try."""
+    server_options = ServerOptions(**{"retries": 3, "timeout": 5, **options})
+    endpoint = Endpoint(
+        client.Client(server.url, server_options), "toy", TEXT, works=True, top=12, echo=True
     )
+    return ServerEngine(endpoint)
 
 
-def trusted(fake, **options):
-    """Open the server without the trial, which others try."""
-    server = client.Client(fake.url, ServerOptions(**{"retries": 3, "timeout": 5, **options}))
-    text = Endpoint(server, "toy", TEXT, works=True, top=12, echo=True)
-    return ServerEngine(text)
+def compute_expected(server):
+    """Return the log-likelihoods of the model behind a server."""
+    rows = []
+    for request in REQUESTS:
+        row = [server.model.likelihood(request.prompt, text) for text in request.continuations]
+        rows.append(row)
+    return np.array(rows)
 
 
-def expected_rows(fake):
-    return [
-        [fake.model.likelihood(one.prompt, text) for text in one.continuations] for one in REQUESTS
-    ]
+def is_about(body, *numbers):
+    """Return whether a request is about an item with one of these numbers."""
+    return any(f"Review {n:02d}" in str(body) for n in numbers)
 
 
-def at(*numbers):
-    """Return whether a request is about some of the items."""
-    return lambda body: any(f"Review {n:02d}" in str(body) for n in numbers)
+def make_error(message, **fields):
+    """Return the reply of a server to a request that it refuses."""
+    return json.dumps({"error": {"message": message, **fields}})
 
 
-RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}}')
+def ignore_faults(number, body):
+    return None
+
+
+RATE_LIMIT = (429, {"Retry-After": "0.05"}, make_error("Slow down."))
 
 
 @pytest.mark.parametrize(
@@ -72,9 +87,11 @@ RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}
         (500, {}, "{}"),
         (503, {}, "<html>busy</html>"),
         RATE_LIMIT,
-        (0, {}, ""),  # half an answer
-        (200, {}, '{"choices": [{"te'),  # broken JSON
-        (200, {}, '{"object": "error"}'),  # JSON of something else
+        # Half an answer.
+        (0, {}, ""),
+        # Broken JSON, and JSON of something else.
+        (200, {}, '{"choices": [{"te'),
+        (200, {}, '{"object": "error"}'),
         (200, {}, '{"choices": []}'),
         (200, {}, '{"error": {"code": 502, "message": "Provider returned error"}}'),
         (200, {}, '{"choices": [{"text": "a", "finish_reason": "error"}]}'),
@@ -88,20 +105,25 @@ RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}
     ],
     ids=lambda fault: f"{fault[0]} {fault[2][:24]}",
 )
-def test_a_failure_that_passes_is_survived_and_every_item_is_answered_once(server, fault):
-    engine = trusted(server)
-    seen = set()
+def test_after_a_passing_failure_every_item_is_answered_once(server, fault):
+    engine = make_engine(server)
+    failed = set()
 
-    def first_time(number, body):
+    def fail_once(number, body):
+        """Fail at the first request with each prompt."""
         with server.lock:
-            again = body["prompt"] in seen
-            seen.add(body["prompt"])
-        return None if again else fault
+            if body["prompt"] in failed:
+                return None
+            failed.add(body["prompt"])
+        return fault
 
-    server.faults = first_time
-    told = engine.likelihoods(REQUESTS, progress=False)
-    assert not told.failures
-    np.testing.assert_allclose(np.array(list(told.values)), expected_rows(server), atol=1e-12)
+    server.faults = fail_once
+    likelihoods = engine.likelihoods(REQUESTS, progress=False)
+
+    assert not likelihoods.failures
+    rows = np.array(list(likelihoods.values))
+    np.testing.assert_allclose(rows, compute_expected(server), atol=1e-12)
+    # An echo of each of two continuations.
     counts = {text: count for text, count in server.answered.items() if text.startswith("Review")}
     assert len(counts) == 24
     assert set(counts.values()) == {1}
@@ -112,13 +134,10 @@ def test_a_failure_that_passes_is_survived_and_every_item_is_answered_once(serve
     ("fault", "reason"),
     [
         (
-            (500, {}, '{"error": {"message": "CUDA out of memory"}}'),
+            (500, {}, make_error("CUDA out of memory")),
             "the server answers 500: CUDA out of memory (4 attempts)",
         ),
-        (
-            (400, {}, '{"error": {"message": "too long"}}'),
-            "the server refuses the request (400: too long)",
-        ),
+        ((400, {}, make_error("too long")), "the server refuses the request (400: too long)"),
         ((200, {}, "{}"), "the server sent a reply without `choices`: {} (4 attempts)"),
         ((200, {}, '{"a'), "the server sent "),
         (RATE_LIMIT, "the server answers 429: Slow down (4 attempts)"),
@@ -126,52 +145,82 @@ def test_a_failure_that_passes_is_survived_and_every_item_is_answered_once(serve
     ],
     ids=lambda value: str(value)[:24],
 )
-def test_an_item_that_fails_for_good_is_told_and_the_others_are_answered(server, fault, reason):
-    engine = trusted(server, in_flight=4)
-    wrong = at(3, 11)
-    server.faults = lambda number, body: fault if wrong(body) else None
-    told = engine.likelihoods(REQUESTS, progress=False)
-    assert sorted(told.failures) == ["item 11", "item 3"]
-    assert told.failures["item 3"].startswith(reason)
-    rows = np.array(list(told.values))
+def test_an_item_that_always_fails_has_a_reason_and_the_others_are_answered(server, fault, reason):
+    engine = make_engine(server, in_flight=4)
+    server.faults = lambda number, body: fault if is_about(body, 3, 11) else None
+
+    likelihoods = engine.likelihoods(REQUESTS, progress=False)
+
+    assert sorted(likelihoods.failures) == ["item 11", "item 3"]
+    assert likelihoods.failures["item 3"].startswith(reason)
+    rows = np.array(list(likelihoods.values))
     assert np.isnan(rows[[3, 11]]).all()
-    keep = [n for n in range(12) if n not in (3, 11)]
-    np.testing.assert_allclose(rows[keep], np.array(expected_rows(server))[keep], atol=1e-12)
+    answered = [n for n in range(12) if n not in (3, 11)]
+    np.testing.assert_allclose(rows[answered], compute_expected(server)[answered], atol=1e-12)
 
 
-def test_no_reply_in_time_is_told(server):
-    engine = trusted(server, timeout=1, retries=0, in_flight=2)
-    slow = at(5)
+def test_a_reply_that_takes_too_long_is_a_failure(server):
+    engine = make_engine(server, timeout=1, retries=0, in_flight=2)
 
     def wait(number, body):
-        if slow(body):
+        if is_about(body, 5):
             time.sleep(1.5)
 
     server.faults = wait
-    told = engine.next_words(REQUESTS[:8], progress=False)
-    assert told.failures == {"item 5": "no reply within 1 s"}
+    likelihoods = engine.next_words(REQUESTS[:8], progress=False)
+
+    assert likelihoods.failures == {"item 5": "no reply within 1 s"}
     # A request that failed does not count as one with unlisted continuations.
-    assert told.way == "the 12 likeliest next tokens of the server"
+    assert likelihoods.way == "the 12 likeliest next tokens of the server"
 
 
-def test_a_server_that_ends_in_the_middle_keeps_what_was_answered(server, tmp_path):
-    engine = trusted(server, in_flight=2)
-    start = len(server.bodies)
-    server.faults = lambda number, body: (503, {}, "gone") if number >= start + 3 else None
-    with pytest.raises(
-        ValueError,
-        match=r"\(4 attempts\)",
-    ):
+def test_a_server_that_fails_for_long_is_reported_while_its_requests_are_repeated(
+    server, capsys, monkeypatch
+):
+    # Every request fails for 2.2 s, and the first notice comes after one second.
+    monkeypatch.setattr("rightreasons.models.servers.pace.FIRST_NOTICE_SECONDS", 0.9)
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.3)
+    monkeypatch.setattr(client, "MAX_OWN_PAUSE", 0.3)
+    engine = make_engine(server, retries=50, in_flight=2)
+    start = time.monotonic()
+
+    def fail(number, body):
+        if time.monotonic() - start < 2.2:
+            return 500, {}, '{"error": {"message": "CUDA out of memory"}}'
+        return None
+
+    server.faults = fail
+    likelihoods = engine.next_words(REQUESTS[:6], progress=True)
+
+    assert not likelihoods.failures
+    notices = re.findall("Waiting for .*", capsys.readouterr().err)
+    assert re.fullmatch(
+        r"Waiting for toy: no answer for \d s; the server answers 500: CUDA out of memory, and the "
+        r"request is sent again\.",
+        notices[0],
+    )
+    # The second notice comes after twice the time.
+    assert len(notices) <= 2
+
+
+def test_answers_before_the_end_of_a_server_are_stored(server, tmp_path):
+    engine = make_engine(server, in_flight=2)
+    n_requests = len(server.bodies)
+    server.faults = lambda number, body: (503, {}, "gone") if number >= n_requests + 3 else None
+    with pytest.raises(ValueError, match=r"\(4 attempts\)"):
         engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
-    # Later, the rest alone is asked.
-    server.faults = lambda number, body: None
+
+    server.faults = ignore_faults
     server.reset()
-    told = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
-    assert not told.failures
+    likelihoods = engine.next_words(REQUESTS, progress=False, out=tmp_path / "run")
+
+    assert not likelihoods.failures
+    # Three of twelve were answered before.
     assert sum(server.answered.values()) == 9
 
 
-KILLED = """
+# A run of 40 requests, of which two are in flight.
+PROGRAM = """
 import sys
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.opening import open_server
@@ -182,192 +231,197 @@ requests = [Request(f"i{n}", f"Review number {n}: a film.", (" A", " B")) for n 
 
 
 @pytest.mark.parametrize("kind", ["next_words", "generate"])
-def test_a_run_that_is_killed_repeats_what_was_in_flight_alone(server, tmp_path, kind):
-    words = [sys.executable, "-c", KILLED, server.url, kind, str(tmp_path / "run")]
-    asked, full = [], threading.Event()
+def test_a_killed_run_only_repeats_the_requests_in_flight(server, tmp_path, kind):
+    command = [sys.executable, "-c", PROGRAM, server.url, kind, str(tmp_path / "run")]
+    numbers = []
+    is_waiting = threading.Event()
 
-    def wait(number, body):
-        if "Review number" in body.get("prompt", ""):
-            asked.append(number)
-            if len(asked) > 20:  # twenty are answered, and their two threads are here
-                if len(asked) == 22:
-                    full.set()
-                process.wait()
+    def is_of_run(body):
+        return "Review number" in body.get("prompt", "")
 
-    server.faults = wait
-    with subprocess.Popen(words) as process:
-        assert full.wait(60)
+    def hold_after_twenty(number, body):
+        """Answer twenty requests, and hold the next two until the process is dead."""
+        if not is_of_run(body):
+            return
+        numbers.append(number)
+        if len(numbers) == 22:
+            is_waiting.set()
+        if len(numbers) > 20:
+            process.wait()
+
+    server.faults = hold_after_twenty
+    with subprocess.Popen(command) as process:
+        assert is_waiting.wait(60)
         process.kill()
-    server.faults = lambda number, body: None
+
+    server.faults = ignore_faults
     server.reset()
-    subprocess.run(words, check=True)
-    assert sum("Review number" in body.get("prompt", "") for body in server.bodies) == 40 - 20
+    subprocess.run(command, check=True)
+    assert sum(map(is_of_run, server.bodies)) == 40 - 20
+
     server.reset()
-    subprocess.run(words, check=True)
-    assert not any("Review number" in body.get("prompt", "") for body in server.bodies)
+    subprocess.run(command, check=True)
+    assert not any(map(is_of_run, server.bodies))
 
 
-def test_a_server_that_is_gone_is_not_asked_again_and_again(server):
-    engine = trusted(server)
+def test_a_closed_server_ends_the_run(server):
+    engine = make_engine(server)
     server.close()
+
     with pytest.raises(ValueError, match="answer everything"):
         engine.generate(REQUESTS, progress=False)
-    with pytest.raises(
-        ValueError,
-        match="reached: .*refused",
-    ):
-        opened(server)
+    with pytest.raises(ValueError, match="reached: .*refused"):
+        open_engine(server)
 
 
 def test_a_pause_that_is_too_long_ends_the_run(server):
-    engine = trusted(server)
-    server.faults = lambda number, body: (
-        429,
-        {"Retry-After": "7200"},
-        '{"error": {"message": "Daily limit"}}',
-    )
-    begin = time.monotonic()
+    engine = make_engine(server)
+    fault = (429, {"Retry-After": "7200"}, make_error("Daily limit"))
+    server.faults = lambda number, body: fault
+
+    start = time.monotonic()
     with pytest.raises(ValueError, match=r"\(429: Daily limit\)"):
         engine.next_words(REQUESTS, progress=False)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - start < 5
 
 
-def test_a_used_up_quota_ends_the_run(server):
-    engine = trusted(server)
-    body = json.dumps({"error": {"message": "No credit left", "code": "insufficient_quota"}})
-    server.faults = lambda number, request: (429, {}, body)
+def test_an_exhausted_quota_ends_the_run(server):
+    engine = make_engine(server)
+    fault = (429, {}, make_error("No credit left", code="insufficient_quota"))
+    server.faults = lambda number, body: fault
     server.reset()
+
     with pytest.raises(ValueError, match=r"\(No credit left\)"):
         engine.next_words(REQUESTS, progress=False)
     assert len(server.bodies) <= 8
 
 
+def read_texts(folder):
+    """Return the content of all files in a folder; arrays as they are printed."""
+    texts = []
+    for path in folder.rglob("*"):
+        if path.suffix == ".npz":
+            arrays = np.load(path)
+            texts.append(str({name: arrays[name] for name in arrays.files}))
+        elif path.is_file():
+            texts.append(path.read_text("utf-8"))
+    return texts
+
+
 def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys, caplog):
     caplog.set_level(logging.DEBUG)
-    server.key = secret = "sk-very-secret-0123456789"
-    with pytest.raises(ValueError, match="key, and OPENAI_API_KEY") as refused:
-        opened(server)
-    assert "asks for a key" in str(refused.value)
+    secret = "sk-very-secret-0123456789"
+    server.key = secret
+    with pytest.raises(ValueError, match="key, and OPENAI_API_KEY") as error:
+        open_engine(server)
+    assert "asks for a key" in str(error.value)
+
     monkeypatch.setenv("MY_KEY", "sk-wrong-key-42")
-    with pytest.raises(ValueError, match="Incorrect API") as wrong:
-        opened(server, key_variable="MY_KEY")
-    assert "sk-wrong" not in str(wrong.value)
+    with pytest.raises(ValueError, match="Incorrect API") as error:
+        open_engine(server, key_variable="MY_KEY")
+    assert "sk-wrong" not in str(error.value)
 
     monkeypatch.setenv("MY_KEY", secret)
-    engine = opened(server, key_variable="MY_KEY", progress=True)
-    # A server that tells the key in its replies and its errors.
+    engine = open_engine(server, key_variable="MY_KEY", progress=True)
+    # A server that repeats the key in its replies and its errors.
     server.fingerprint = f"fp {secret}"
-    wrong_item = at(2)
-    told_key = json.dumps({"error": {"message": f"bad {secret}"}})
-    server.faults = lambda number, body: (400, {}, told_key) if wrong_item(body) else None
-    told = engine.next_words(REQUESTS, out=tmp_path / "run")
-    assert told.failures == {"item 2": "the server refuses the request (400: bad …)"}
+    fault = (400, {}, make_error(f"bad {secret}"))
+    server.faults = lambda number, body: fault if is_about(body, 2) else None
+    likelihoods = engine.next_words(REQUESTS, out=tmp_path / "run")
+    assert likelihoods.failures == {"item 2": "the server refuses the request (400: bad …)"}
+
     output = capsys.readouterr()
-    everything = [
-        output.out,
-        output.err,
-        str(engine.describe()),
-        engine.fingerprint,
-        str(told),
-        caplog.text,
-    ]
-    everything += [
-        str({name: np.load(path)[name] for name in np.load(path).files})
-        if path.suffix == ".npz"
-        else path.read_text("utf-8")
-        for path in tmp_path.rglob("*")
-        if path.is_file()
-    ]
-    assert len(everything) > 6
-    assert not any(secret in text for text in everything)
-    assert not any(
-        secret.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
-    )
+    texts = [output.out, output.err, str(engine.describe()), engine.fingerprint, str(likelihoods)]
+    texts += [caplog.text, *read_texts(tmp_path)]
+    assert len(texts) > 6
+    assert not any(secret in text for text in texts)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(secret.encode() in path.read_bytes() for path in files)
 
 
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-ä"])
-def test_a_key_that_cannot_be_sent_is_refused_without_being_told(server, monkeypatch, key):
+def test_the_error_of_an_invalid_key_does_not_repeat_it(server, monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(OptionError, match="OPENAI_API_KEY for") as raised:
-        opened(server)
-    assert "sk-" not in str(raised.value)
+
+    with pytest.raises(OptionError, match="OPENAI_API_KEY for") as error:
+        open_engine(server)
+
+    assert "sk-" not in str(error.value)
 
 
 def test_white_space_around_a_key_is_not_sent(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", " sk-a\n")
     server.key = "sk-a"
-    assert opened(server).abilities
+
+    assert open_engine(server).abilities
 
 
-def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
+def test_a_key_that_is_refused_during_a_run_ends_it(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a")
     server.key = "sk-a"
-    engine = opened(server)
+    engine = open_engine(server)
     server.key = "sk-b"
     server.reset()
+
     with pytest.raises(ValueError, match="server refuses"):
         engine.next_words(REQUESTS, progress=False)
     assert len(server.bodies) <= 8
 
 
-def test_a_key_that_may_not_ask_one_thing_is_used_for_the_rest(server):
-    denied = (
-        403,
-        {},
-        json.dumps(
-            {"error": {"message": "You are not allowed to request logprobs from this model"}}
-        ),
-    )
-    server.faults = lambda number, body: denied if "logprobs" in body else None
-    engine = opened(server)
+def test_a_key_without_permission_for_one_ability_is_used_for_the_others(server):
+    message = "You are not allowed to request logprobs from this model"
+    denial = (403, {}, make_error(message))
+    server.faults = lambda number, body: denial if "logprobs" in body else None
+    engine = open_engine(server)
     assert engine.abilities == {"text"}
     assert engine.client.usage.repeated == 0
     assert not engine.generate(REQUESTS, progress=False, max_new_tokens=2).failures
-    # One that may ask nothing is told as such.
-    server.faults = lambda number, body: denied
+
+    # A key without any permission is refused.
+    server.faults = lambda number, body: denial
     with pytest.raises(ValueError, match="asks for a key, and OPENAI_API_KEY holds none"):
-        opened(server)
+        open_engine(server)
 
 
-def test_each_line_of_a_journal_is_read_once_and_a_cut_one_takes_no_other_along(server, tmp_path):
-    engine = trusted(server)
-    engine.next_words(REQUESTS[:4], progress=False, out=tmp_path)
+def test_each_line_of_a_journal_is_read_once_and_a_truncated_one_loses_no_other(server, tmp_path):
+    make_engine(server).next_words(REQUESTS[:4], progress=False, out=tmp_path)
     file = tmp_path / "answers.jsonl"
     file.write_bytes(file.read_bytes()[:-9])
-    again = trusted(server)
+
+    engine = make_engine(server)
     server.reset()
-    again.next_words(REQUESTS[:4], progress=False, out=tmp_path)
+    engine.next_words(REQUESTS[:4], progress=False, out=tmp_path)
     assert sum(server.answered.values()) == 1
-    (journal,) = again.client.journals.values()
-    read = journal.end
-    again.next_words(REQUESTS, progress=False, out=tmp_path)
-    # Four requests had two lines each. The cut one has two new ones, after the end of its old line.
-    written = file.read_bytes().splitlines(keepends=True)[8:10]
-    assert journal.end - read == 1 + sum(map(len, written))
-    third = trusted(server)
+
+    (journal,) = engine.client.journals.values()
+    n_read = journal.end
+    engine.next_words(REQUESTS, progress=False, out=tmp_path)
+    # Four requests had two lines each. The truncated one has two new ones, after the end of its
+    # old line.
+    new_lines = file.read_bytes().splitlines(keepends=True)[8:10]
+    assert journal.end - n_read == 1 + sum(map(len, new_lines))
+
+    later_engine = make_engine(server)
     server.reset()
-    assert not third.next_words(REQUESTS, progress=False, out=tmp_path).failures
+    assert not later_engine.next_words(REQUESTS, progress=False, out=tmp_path).failures
     assert not server.answered
 
 
-def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatch):
+def test_headers_are_sent_and_the_secret_of_one_is_never_shown(server, monkeypatch):
     monkeypatch.setenv("TEAM_TOKEN", "very-secret-42")
-    engine = opened(server, header=("X-Team: red", "api-key: $TEAM_TOKEN"))
-    assert all(
-        sent["x-team"] == "red" and sent["api-key"] == "very-secret-42" for sent in server.headers
-    )
-    server.faults = lambda number, body: (
-        400,
-        {},
-        json.dumps({"error": {"message": "bad very-secret-42"}}),
-    )
-    told = engine.generate([Request("a", "Hello?")], progress=False)
-    assert told.failures == {"a": "the server refuses the request (400: bad …)"}
+    engine = open_engine(server, header=("X-Team: red", "api-key: $TEAM_TOKEN"))
+    pairs = [(headers["x-team"], headers["api-key"]) for headers in server.headers]
+    assert set(pairs) == {("red", "very-secret-42")}
+
+    fault = (400, {}, make_error("bad very-secret-42"))
+    server.faults = lambda number, body: fault
+    answers = engine.generate([Request("a", "Hello?")], progress=False)
+    assert answers.failures == {"a": "the server refuses the request (400: bad …)"}
     assert "very-secret-42" not in repr(engine.client.options)
 
 
 @pytest.mark.parametrize(
-    ("header", "sentence"),
+    ("header", "message"),
     [
         ("X-Team", "Expected a name, a colon and a value in `header`, but got 'X-Team'."),
         ("X Team: red", "Expected a name, a colon and a value in `header`, but got 'X Team: red'."),
@@ -375,61 +429,68 @@ def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatc
         (
             "api-key: 42",
             (
-                "Expected 'api-key: $NAME' in `header`, an environment variable with the value, since reports show "
-                "what is typed, but got the value itself."
+                "Expected 'api-key: $NAME' in `header`, an environment variable with the value, "
+                "since reports show what is typed, but got the value itself."
             ),
         ),
         (
             "api-key: $NOWHERE",
-            "Expected one line of ASCII in the environment variable NOWHERE for the header api-key, but there is none.",
+            (
+                "Expected one line of ASCII in the environment variable NOWHERE for the header "
+                "api-key, but there is none."
+            ),
         ),
     ],
 )
-def test_a_header_that_cannot_be_sent_or_would_be_written_is_refused(server, header, sentence):
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
-        opened(server, header=(header,))
+def test_a_header_that_cannot_be_sent_or_would_be_stored_is_refused(server, header, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        open_engine(server, header=(header,))
 
 
 def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, monkeypatch):
-    monkeypatch.setenv(
-        "http_proxy", server.url.replace("http://", "http://me:secret@").removesuffix("/v1")
-    )
+    proxy = server.url.replace("http://", "http://me:secret@").removesuffix("/v1")
+    monkeypatch.setenv("http_proxy", proxy)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    away = client.Client("http://example.invalid/v1", ServerOptions(retries=0))
     answer = server.answer
 
-    def proxied(path, body, headers):
+    def answer_as_proxy(path, body, headers):
         if path.startswith("/old/"):
             return 307, {"Location": "/v1/models"}, ""
         if path.startswith("http://example.invalid"):
-            assert headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"  # me:secret
+            # "me:secret" in Base64.
+            assert headers["Proxy-Authorization"] == "Basic bWU6c2VjcmV0"
         return answer(path.removeprefix("http://example.invalid"), body, headers)
 
-    monkeypatch.setattr(server, "answer", proxied)
-    assert away.list_models() == ["toy"]
-    assert client.Client(server.url, ServerOptions(retries=0)).list_models() == ["toy"]
-    assert client.Client(
-        server.url.replace("/v1", "/old"), ServerOptions(retries=0)
-    ).list_models() == ["toy"]
+    monkeypatch.setattr(server, "answer", answer_as_proxy)
+
+    def list_models(url):
+        return client.Client(url, ServerOptions(retries=0)).list_models()
+
+    assert list_models("http://example.invalid/v1") == ["toy"]
+    assert list_models(server.url) == ["toy"]
+    assert list_models(server.url.replace("/v1", "/old")) == ["toy"]
 
 
 def test_a_redirect_to_another_host_is_refused_and_sends_nothing_there(server, monkeypatch):
     monkeypatch.setenv("MY_KEY", "secret")
-    with serving() as other:
-        other.asked = []
-        received = other.answer
+    received = []
+    with serving() as foreign:
+        answer = foreign.answer
 
         def record(path, body, headers):
-            other.asked.append(headers)
-            return received(path, body, headers)
+            received.append(headers)
+            return answer(path, body, headers)
 
-        other.answer = record
-        server.answer = lambda path, body, headers: (307, {"Location": f"{other.url}/models"}, "")
-        asking = client.Client(server.url, ServerOptions(retries=2, header=("api-key: $MY_KEY",)))
+        foreign.answer = record
+        location = f"{foreign.url}/models"
+        server.answer = lambda path, body, headers: (307, {"Location": location}, "")
+        options = ServerOptions(retries=2, header=("api-key: $MY_KEY",))
+
         with pytest.raises(RequestError, match="another host") as error:
-            asking.list_models()
+            client.Client(server.url, options).list_models()
+
         assert error.value.ends
-        assert other.asked == []
+        assert received == []
 
 
 @pytest.mark.parametrize(
@@ -477,6 +538,32 @@ def test_a_deployment_of_azure_is_asked_with_the_version_of_its_api(server):
 
 def test_a_model_is_called_by_the_last_part_of_its_path(server):
     server.names = ["/home/ann/models/Small-1B.gguf"]
-    engine = opened(server)
+
+    engine = open_engine(server)
+
     assert engine.name == "Small-1B.gguf"
     assert engine.describe()["model"] == "/home/ann/models/Small-1B.gguf"
+
+
+def test_other_requests_wait_as_long_as_the_server_asks(server, monkeypatch):
+    engine = make_engine(server)
+    pauses = []
+    monkeypatch.setattr(engine.client._stop, "wait", pauses.append)
+
+    engine.client._explain_refusal(429, "{}", {"retry-after": "50"})
+    # A later refusal with a shorter pause does not end the longer one.
+    engine.client._explain_refusal(429, "{}", {"retry-after": "1"})
+    engine.next_words(REQUESTS[:1], progress=False)
+
+    assert 30 < max(pauses) <= 50
+
+
+def test_the_pace_is_that_of_the_replies(server):
+    engine = make_engine(server, in_flight=1)
+    begin = time.monotonic()
+    engine.next_words(REQUESTS[:2], progress=False)
+    elapsed = time.monotonic() - begin
+
+    # Two requests take as long as the two so far, which took no longer than the call.
+    seconds = engine.client.pace.estimate_seconds(Usage(requests=2), in_flight=1)
+    assert 0 < seconds <= elapsed

@@ -1,4 +1,4 @@
-"""Models of inspect_ai's providers are asked like a server, and answer like one."""
+"""Models of inspect_ai's providers are used like a server, and answer like one."""
 
 from __future__ import annotations
 
@@ -25,135 +25,152 @@ CAPITAL = [
 
 
 @pytest.fixture
-def local(monkeypatch):
-    """Lets inspect_ai's own client of OpenAI-compatible servers ask the one at an address."""
+def connect(monkeypatch):
+    """A function that lets inspect_ai's own client of OpenAI-compatible servers use an address."""
 
-    def point(url):
+    def set_address(url):
         monkeypatch.setenv("LOCAL_BASE_URL", url)
         monkeypatch.setenv("LOCAL_API_KEY", "sk-of-local")
 
-    return point
+    return set_address
 
 
 @pytest.fixture
-def mock(monkeypatch):
-    """Lets inspect_ai's mock model answer by a function of what it is asked."""
+def set_answer(monkeypatch):
+    """A function that lets inspect_ai's mock model answer by another function.
+
+    That function takes a text and the configuration of the request, and returns a `ModelOutput`.
+    """
     get_model = model.get_model
 
-    def answer_by(said):
-        def output(messages, _tools, _choice, config):
-            told = said(messages[-1].text, config)
-            told.usage = told.usage or model.ModelUsage(
-                input_tokens=10, output_tokens=3, total_tokens=13
-            )
-            return told
+    def set_function(answer):
+        def make_output(messages, _tools, _choice, config):
+            output = answer(messages[-1].text, config)
+            if not output.usage:
+                output.usage = model.ModelUsage(input_tokens=10, output_tokens=3, total_tokens=13)
+            return output
 
-        monkeypatch.setattr(
-            model, "get_model", lambda name, **how: get_model(name, custom_outputs=output, **how)
-        )
+        def get_mock(name, **options):
+            return get_model(name, custom_outputs=make_output, **options)
 
-    return answer_by
+        monkeypatch.setattr(model, "get_model", get_mock)
 
-
-def says(text, **how):
-    return model.ModelOutput.from_content("mock", text, **how)
+    return set_function
 
 
-def numbered(text):
-    return int(text.split(",")[1].split("?")[0]) if text.startswith("Capital of France,") else -1
+def make_output(content, **options):
+    return model.ModelOutput.from_content("mock", content, **options)
+
+
+def read_number(text):
+    """Return the number in the prompt of an item of `CAPITAL`; -1 for another text."""
+    if not text.startswith("Capital of France,"):
+        return -1
+    return int(text.split(",")[1].split("?")[0])
 
 
 @pytest.mark.parametrize("dialect", ["vllm", "deepseek", "openrouter", "raw_tags"])
-def test_a_provider_has_the_answers_of_the_server_behind_it(dialect, local):
-    with thinking(dialect) as fake:
-        local(fake.url)
-        engines = [open_server(address, progress=False, retries=0) for address in (fake.url, LOCAL)]
-        ours, theirs = (
-            Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, progress=False)
-            for engine in engines
-        )
-        assert ours.predicted.tolist() == theirs.predicted.tolist() == RIGHT
-        assert engines[1].thinks
-        assert engines[1].budget == engines[0].budget == 2048
-        assert isinstance(engines[1], Engine)
-        reply = engines[1].generate(CAPITAL[:1], max_new_tokens=200, progress=False).replies[0][0]
+def test_a_provider_gives_the_answers_of_its_server(dialect, connect):
+    with thinking(dialect) as server:
+        connect(server.url)
+        server_engine = open_server(server.url, progress=False, retries=0)
+        provider_engine = open_server(LOCAL, progress=False, retries=0)
+        for engine in (server_engine, provider_engine):
+            scores = Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, progress=False)
+            assert scores.predicted.tolist() == RIGHT
+            assert engine.budget == 2048
+
+        assert provider_engine.thinks
+        assert isinstance(provider_engine, Engine)
+        ((reply,),) = provider_engine.generate(
+            CAPITAL[:1], max_new_tokens=200, progress=False
+        ).replies
         assert reply.thinking.startswith("The answer is A at first sight.")
         assert reply.text == "**Paris**"
-        assert (reply.finish, reply.usage["answer_tokens"]) == ("stop", 61)
+        assert reply.finish == "stop"
+        assert reply.usage["answer_tokens"] == 61
 
 
-def test_letters_have_the_log_probabilities_that_the_provider_tells_and_those_of_prompts_are_refused(
-    local,
-):
-    with serving() as fake:
-        local(fake.url)
-        engines = [open_server(address, progress=False) for address in (fake.url, LOCAL)]
-        assert engines[1].abilities == {"next_words", "text"}
-        letters = Prompt(style="letters", scoring="next_words")
-        ours, theirs = (
-            Prompted(letters, engine).choose(PROMPTS, CHOICES, progress=False) for engine in engines
-        )
-        assert [row.tolist() for row in ours.logits] == [row.tolist() for row in theirs.logits]
+def test_a_provider_has_log_probabilities_of_letters_but_not_of_given_texts(connect):
+    letters = Prompt(style="letters", scoring="next_words")
+    with serving() as server:
+        connect(server.url)
+        server_engine = open_server(server.url, progress=False)
+        provider_engine = open_server(LOCAL, progress=False)
+        assert provider_engine.abilities == {"next_words", "text"}
+
+        expected, scores = [
+            Prompted(letters, engine).choose(PROMPTS, CHOICES, progress=False).logits
+            for engine in (server_engine, provider_engine)
+        ]
+        assert [row.tolist() for row in scores] == [row.tolist() for row in expected]
         with pytest.raises(OptionError, match=r"\(next_words, generated\)"):
-            Prompted(Prompt(scoring="mean"), engines[1])
+            Prompted(Prompt(scoring="mean"), provider_engine)
 
 
-def test_a_run_through_a_provider_goes_on_where_it_was_killed(local, tmp_path):
-    with serving() as fake:
-        local(fake.url)
+def test_an_interrupted_run_through_a_provider_resumes(connect, tmp_path):
+    with serving() as server:
+        connect(server.url)
         engine = open_server(LOCAL, progress=False, retries=0)
-        fake.reset()
-        fake.faults = lambda number, _: (500, {}, "{}") if number > 7 else None
-        first = engine.generate(CAPITAL, progress=False, out=tmp_path)
-        answered = [len(row) for row in first.replies].count(1)
-        assert 0 < answered < len(CAPITAL)
-        fake.faults = lambda *_: None
-        again = open_server(LOCAL, progress=False, retries=0)
-        fake.reset()
-        assert not again.generate(CAPITAL, progress=False, out=tmp_path).failures
-        assert len(fake.bodies) == len(CAPITAL) - answered
+        server.reset()
+        server.faults = lambda number, _: (500, {}, "{}") if number > 7 else None
+        interrupted = engine.generate(CAPITAL, progress=False, out=tmp_path)
+        n_answered = [len(row) for row in interrupted.replies].count(1)
+        assert 0 < n_answered < len(CAPITAL)
+
+        server.faults = lambda *_: None
+        resuming = open_server(LOCAL, progress=False, retries=0)
+        server.reset()
+        assert not resuming.generate(CAPITAL, progress=False, out=tmp_path).failures
+        assert len(server.bodies) == len(CAPITAL) - n_answered
 
 
-def test_thoughts_refusals_and_filters_keep_their_names(mock):
-    def said(text, _):
-        if numbered(text) == 0:
-            return says(
-                [model.ContentReasoning(reasoning="Lyon? No."), model.ContentText(text="Paris")]
-            )
-        if numbered(text) == 1:
-            return says(
-                [
-                    model.ContentReasoning(reasoning="x9f", redacted=True),
-                    model.ContentText(text="Paris"),
-                ]
-            )
-        if numbered(text) == 2:
-            return says([model.ContentText(text="I can't help.", refusal=True)])
-        if numbered(text) == 3:
-            return says("Blocked.", stop_reason="content_filter")
-        return says("Paris is", stop_reason="max_tokens" if numbered(text) == 4 else "stop")
+def test_thinking_refusals_and_filters_are_distinguished(set_answer):
+    paris = model.ContentText(text="Paris")
+    visible = model.ContentReasoning(reasoning="Lyon? No.")
+    hidden = model.ContentReasoning(reasoning="x9f", redacted=True)
+    # By the number of the item; a function makes each anew, as the usage is set on it.
+    outputs = {
+        0: lambda: make_output([visible, paris]),
+        1: lambda: make_output([hidden, paris]),
+        2: lambda: make_output([model.ContentText(text="I can't help.", refusal=True)]),
+        3: lambda: make_output("Blocked.", stop_reason="content_filter"),
+        4: lambda: make_output("Paris is", stop_reason="max_tokens"),
+    }
 
-    mock(said)
+    def answer(text, _):
+        make = outputs.get(read_number(text))
+        return make() if make else make_output("Paris is", stop_reason="stop")
+
+    set_answer(answer)
     engine = open_server(MOCK, progress=False)
     assert engine.name == "model"
+
     replies = [row[0] for row in engine.generate(CAPITAL[:6], progress=False).replies]
+
     assert [(reply.text, reply.thinking, reply.finish) for reply in replies] == [
-        ("Paris", "Lyon? No.", "stop"), ("Paris", "(hidden)", "stop"), ("", "", "refusal"),
-        ("Blocked.", "", "content_filter"), ("Paris is", "", "length"), ("Paris is", "", "stop"),
-    ]  # fmt: skip
+        ("Paris", "Lyon? No.", "stop"),
+        ("Paris", "(hidden)", "stop"),
+        ("", "", "refusal"),
+        ("Blocked.", "", "content_filter"),
+        ("Paris is", "", "length"),
+        ("Paris is", "", "stop"),
+    ]
     assert replies[2].refusal == "I can't help."
     assert replies[0].usage == {"prompt_tokens": 10, "answer_tokens": 3}
 
 
-def test_a_budget_of_thinking_and_what_a_request_holds_reach_the_provider(mock):
-    asked = []
+def test_the_options_of_a_request_reach_the_provider(set_answer):
+    configs = []
 
-    def said(text, config):
-        asked.append(config)
-        thought = [model.ContentReasoning(reasoning="Hm.")] if config.reasoning_tokens else []
-        return says([*thought, model.ContentText(text="Paris")])
+    def answer(text, config):
+        configs.append(config)
+        content = [model.ContentText(text="Paris")]
+        if config.reasoning_tokens:
+            content.insert(0, model.ContentReasoning(reasoning="Hm."))
+        return make_output(content)
 
-    mock(said)
+    set_answer(answer)
     engine = open_server(
         MOCK,
         progress=False,
@@ -162,93 +179,96 @@ def test_a_budget_of_thinking_and_what_a_request_holds_reach_the_provider(mock):
         extra_body='{"mine": 7, "top_k": 9}',
     )
     assert engine.thinks
+    # 500 tokens of thinking, and 32 of the answer.
     assert engine.budget == 532
+
     engine.generate(
         CAPITAL[:1], max_new_tokens=80, stop=("###",), top_p=0.9, temperature=0.7, progress=False
     )
-    told = {
-        name: getattr(asked[-1], name)
-        for name in ("max_tokens", "stop_seqs", "top_p", "temperature", "top_k")
-    }
-    assert told == {
-        "max_tokens": 80,
-        "stop_seqs": ["###"],
-        "top_p": 0.9,
-        "temperature": 0.7,
-        "top_k": 9,
-    }
-    assert (asked[-1].reasoning_tokens, asked[-1].extra_body) == (500, {"mine": 7})
-    assert (asked[-1].extra_headers, asked[-1].max_retries) == ({"X-Team": "red"}, 0)
+
+    config = configs[-1]
+    assert config.max_tokens == 80
+    assert config.stop_seqs == ["###"]
+    assert config.top_p == 0.9
+    assert config.temperature == 0.7
+    # `top_k` is an option of inspect_ai, and `mine` is none.
+    assert config.top_k == 9
+    assert config.extra_body == {"mine": 7}
+    assert config.reasoning_tokens == 500
+    assert config.extra_headers == {"X-Team": "red"}
+    assert config.max_retries == 0
 
 
-def test_answers_are_held_by_a_schema_where_the_provider_obeys_it(mock):
-    def said(_, config):
+def test_answers_are_constrained_by_a_schema_if_the_provider_obeys_it(set_answer):
+    def answer(_, config):
         if config.response_schema is None:
-            return says("The capital is Paris.")
+            return make_output("The capital is Paris.")
         choices = config.response_schema.json_schema.properties["answer"].enum
-        return says(json.dumps({"answer": choices[-1]}))
+        return make_output(json.dumps({"answer": choices[-1]}))
 
-    mock(said)
+    set_answer(answer)
     engine = open_server(MOCK, progress=False)
     assert "constrained_text" in engine.abilities
-    asked = [Request("item", CAPITAL[0].prompt, (" A", " B"))]
-    assert engine.generate(asked, constrained=True, progress=False).texts == [["B"]]
+
+    request = Request("item", CAPITAL[0].prompt, (" A", " B"))
+    answers = engine.generate([request], constrained=True, progress=False)
+    assert answers.texts == [["B"]]
 
 
-class Busy(Exception):
-    """What a provider's own package may raise."""
+class BusyError(Exception):
+    """An error that a provider's own package may raise."""
 
 
-def test_a_failure_of_a_provider_names_its_item_and_the_others_go_on(mock, monkeypatch):
-    left = {3: 1}
+def test_a_failure_of_a_provider_names_its_item_and_the_others_are_answered(
+    set_answer, monkeypatch
+):
+    # Item 3 succeeds at the second attempt, and item 5 never does.
+    n_failures = {3: 1}
 
-    def said(text, _):
-        number = numbered(text)
-        if left.get(number, 0) > 0:
-            left[number] -= 1
-            raise Busy("come back")
+    def answer(text, _):
+        number = read_number(text)
+        if n_failures.get(number, 0) > 0:
+            n_failures[number] -= 1
+            raise BusyError("come back")
         if number == 5:
             raise KeyError("no such thing")
-        return says("Paris")
+        return make_output("Paris")
 
-    mock(said)
+    set_answer(answer)
     monkeypatch.setattr("rightreasons.models.servers.client.FIRST_PAUSE", 0.01)
     engine = open_server(MOCK, progress=False)
-    monkeypatch.setattr(
-        type(engine.client._model.api), "should_retry", lambda _, error: isinstance(error, Busy)
-    )
+    api_class = type(engine.client._model.api)
+    monkeypatch.setattr(api_class, "should_retry", lambda _, error: isinstance(error, BusyError))
+
     answers = engine.generate(CAPITAL, progress=False)
+
     assert answers.failures == {"item 5": "the provider fails: KeyError: 'no such thing'"}
     assert [row[0].text for row in answers.replies if row] == ["Paris"] * 11
     assert engine.client.usage.repeated == 1
 
 
-def test_a_key_that_a_provider_repeats_is_written_nowhere(local):
-    with serving() as fake:
-        local(fake.url)
-        fake.faults = lambda *_: (
-            401,
-            {},
-            json.dumps({"error": {"message": "bad key sk-of-local"}}),
-        )
-        with pytest.raises(
-            ValueError, match=r"the server refuses the key|asks for a key"
-        ) as failure:
+def test_a_key_that_a_provider_repeats_is_not_shown(connect):
+    reply = json.dumps({"error": {"message": "bad key sk-of-local"}})
+    message = "the server refuses the key|asks for a key"
+    with serving() as server:
+        connect(server.url)
+        server.faults = lambda *_: (401, {}, reply)
+
+        with pytest.raises(ValueError, match=message) as error:
             open_server(LOCAL, progress=False, retries=0)
-        assert "sk-of-local" not in str(failure.value)
+
+        assert "sk-of-local" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reason"),
     [
         ("nobody/x", "Model API nobody of model 'nobody/x' not recognized"),
         ("openai-api/unset/x", "UNSET_API_KEY"),
         ("x", "should be in the format of"),
     ],
 )
-def test_a_model_that_inspect_does_not_have_is_one_sentence(name, told):
-    with pytest.raises(
-        ValueError,
-        match=f"^Expected a model that inspect_ai can ask, but of inspect:{name}: .*{told}",
-    ):
+def test_a_model_that_inspect_does_not_have_is_refused(name, reason):
+    message = f"^Expected a model that inspect_ai can ask, but of inspect:{name}: .*{reason}"
+    with pytest.raises(ValueError, match=message):
         open_server(f"inspect:{name}", progress=False)

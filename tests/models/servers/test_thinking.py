@@ -1,4 +1,4 @@
-"""Models that think first are asked on every kind of server; what they think is never their answer."""
+"""Models that think first are used on every kind of server; what they think is never their answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rightreasons.models.servers.opening import open_server
 from rightreasons.models.wording import Prompt
 from thinking_server import CHOICES, DIALECTS, PROMPTS, RIGHT, thinking
 
-TURNED = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
+SWITCHABLE = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
 FORMS = (
     "**{}**",
     "{}",
@@ -23,243 +23,282 @@ FORMS = (
 )
 
 
-def asked(fake, **how):
-    engine = open_server(fake.url, progress=False, retries=0, thinking=how.get("thinking", "auto"))
-    scorer = Prompted(Prompt(**how), engine)
-    return engine, scorer.choose(PROMPTS, CHOICES, labels=RIGHT, progress=False)
+def ask(server, **options):
+    """Return an engine of the server, and the scores of its answers to the items."""
+    thinking_option = options.get("thinking", "auto")
+    engine = open_server(server.url, progress=False, retries=0, thinking=thinking_option)
+    scores = Prompted(Prompt(**options), engine).choose(
+        PROMPTS, CHOICES, labels=RIGHT, progress=False
+    )
+    return engine, scores
+
+
+def read_number(body):
+    """Return the number of the item that a request is about; None for another request."""
+    text = body["messages"][-1]["content"]
+    if not text.startswith("Which is it"):
+        return None
+    return int(text.split("?")[0].split()[-1])
+
+
+def get_max_tokens(body):
+    return body.get("max_tokens", body.get("max_completion_tokens"))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_answer_is_what_comes_after_the_thinking(dialect):
-    with thinking(dialect) as fake:
-        engine, scores = asked(fake)
+def test_the_answer_is_what_follows_the_thinking(dialect):
+    with thinking(dialect) as server:
+        engine, scores = ask(server)
+
         assert engine.thinks
         assert engine.abilities == {"text"}
         assert scores.predicted.tolist() == RIGHT
-        # 60 tokens of thinking and one of the answer for an easy question; room for at least 2,048 for others.
-        assert (
-            fake.bodies[-1].get("max_tokens", fake.bodies[-1].get("max_completion_tokens")) == 2048
-        )
+        # 60 tokens of thinking and one of the answer for an easy question; at least 2,048 for others.
+        assert get_max_tokens(server.bodies[-1]) == 2048
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_is_cut_within_its_thinking_is_not_finished(dialect):
-    with thinking(dialect) as fake, pytest.raises(UnreadAnswersError, match="20 of the first 20"):
-        asked(fake, max_new_tokens=30)
+def test_an_answer_that_is_truncated_in_its_thinking_is_unread(dialect):
+    with (
+        thinking(dialect) as server,
+        pytest.raises(UnreadAnswersError, match="20 of the first 20"),
+    ):
+        ask(server, max_new_tokens=30)
 
 
-@pytest.mark.parametrize("dialect", TURNED)
-def test_thinking_is_turned_off_as_the_trial_finds_out(dialect):
-    with thinking(dialect) as fake:
-        engine, scores = asked(fake, thinking="off")
+@pytest.mark.parametrize("dialect", SWITCHABLE)
+def test_thinking_is_turned_off_by_the_parameter_that_the_trial_finds(dialect):
+    with thinking(dialect) as server:
+        engine, scores = ask(server, thinking="off")
         assert not engine.thinks
         assert engine.endpoint.extra
         assert scores.predicted.tolist() == RIGHT
-        bodies = [body for body in fake.bodies if "Which is it" in str(body)]
+        bodies = [body for body in server.bodies if "Which is it" in str(body)]
         assert len(bodies) == 20
-        assert not any(fake.thinker.thinks(body) for body in bodies)
-    with thinking(dialect, thinks=False) as fake:
-        engine, scores = asked(fake, thinking="off")
+        assert not any(server.thinker.thinks(body) for body in bodies)
+
+    with thinking(dialect, thinks=False) as server:
+        engine, scores = ask(server, thinking="off")
         assert not engine.endpoint.extra
         if dialect != "openai":
-            engine, scores = asked(fake, thinking="on")
+            engine, scores = ask(server, thinking="on")
             assert engine.thinks
             assert scores.predicted.tolist() == RIGHT
 
 
-def test_thinking_that_cannot_be_turned_off_is_told():
+def test_thinking_that_cannot_be_turned_on_or_off_is_an_error():
     with (
-        thinking("raw_tags") as fake,
+        thinking("raw_tags") as server,
         pytest.raises(OptionError, match="set it in `extra_body`"),
     ):
-        asked(fake, thinking="off")
+        ask(server, thinking="off")
     with (
-        thinking("raw_tags", thinks=False) as fake,
+        thinking("raw_tags", thinks=False) as server,
         pytest.raises(OptionError, match="but it does not think, and"),
     ):
-        asked(fake, thinking="on")
+        ask(server, thinking="on")
 
 
-def test_a_budget_of_thinking_bounds_the_answer():
-    with thinking("vllm", tokens=500) as fake:
-        engine, scores = asked(fake, thinking="100")
+def test_a_budget_of_thinking_limits_the_answer():
+    with thinking("vllm", tokens=500) as server:
+        engine, scores = ask(server, thinking="100")
+
+        # 32 more for the answer.
         assert engine.budget == 132
         assert scores.predicted.tolist() == RIGHT
-        assert fake.bodies[-1]["thinking_token_budget"] == 100
-        assert fake.bodies[-1]["max_tokens"] == 132
+        assert server.bodies[-1]["thinking_token_budget"] == 100
+        assert server.bodies[-1]["max_tokens"] == 132
 
 
-def test_letters_by_next_tokens_are_refused_with_the_way_that_works():
-    with thinking("vllm") as fake:
-        engine = open_server(fake.url, progress=False)
-        with pytest.raises(
-            OptionError,
-            match="answers: thinking='off'",
-        ):
+def test_the_error_of_letters_by_next_tokens_names_the_remedy():
+    with thinking("vllm") as server:
+        engine = open_server(server.url, progress=False)
+
+        with pytest.raises(OptionError, match="answers: thinking='off'"):
             Prompted(Prompt(style="letters", scoring="next_words"), engine)
-        told = [line for line in engine.describe_trial().splitlines() if "next tokens" in line]
-        assert len(told) == 1
-        assert told[0].endswith(
+
+        lines = [line for line in engine.describe_trial().splitlines() if "next tokens" in line]
+        assert len(lines) == 1
+        assert lines[0].endswith(
             "It thinks first, so that its next token is no answer: thinking off asks without."
         )
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dialect", ["vllm", "raw_tags", "openai"])
-def test_the_same_answers_are_the_same_whatever_their_wording(dialect, form):
-    with thinking(dialect, form=form) as fake:
-        assert asked(fake)[1].predicted.tolist() == RIGHT
+def test_answers_are_read_in_every_wording(dialect, form):
+    with thinking(dialect, form=form) as server:
+        _, scores = ask(server)
+
+        assert scores.predicted.tolist() == RIGHT
 
 
-def test_what_every_request_holds_and_what_draws_are_passed_on():
-    with thinking("vllm") as fake:
+def test_requests_have_the_options_of_the_server_and_of_sampling():
+    with thinking("vllm") as server:
         engine = open_server(
-            fake.url,
+            server.url,
             progress=False,
             extra_body='{"seed_of_mine": 7}',
             reasoning_effort="low",
             thinking="auto",
         )
-        scorer = Prompted(Prompt(temperature=0.6, top_p=0.9, stop=("###", "@")), engine)
-        scorer.choose(PROMPTS, CHOICES, progress=False)
-        body = fake.bodies[-1]
-        told = {
-            name: body[name]
-            for name in ("seed_of_mine", "reasoning_effort", "temperature", "top_p", "stop")
+        prompted = Prompted(Prompt(temperature=0.6, top_p=0.9, stop=("###", "@")), engine)
+        prompted.choose(PROMPTS, CHOICES, progress=False)
+
+        expected = {
+            "seed_of_mine": 7,
+            "reasoning_effort": "low",
+            "temperature": 0.6,
+            "top_p": 0.9,
+            "stop": ["###", "@"],
         }
-        assert told == {
-            "seed_of_mine": 7, "reasoning_effort": "low", "temperature": 0.6, "top_p": 0.9, "stop": ["###", "@"],
-        }  # fmt: skip
-        plain = open_server(fake.url, progress=False)
-        assert plain.fingerprint != engine.fingerprint
+        body = server.bodies[-1]
+        assert {name: body[name] for name in expected} == expected
+        default_engine = open_server(server.url, progress=False)
+        assert default_engine.fingerprint != engine.fingerprint
 
 
-def test_unusual_tags_of_thinking_are_named():
-    def change(body, reply):
+def test_unusual_tags_of_thinking_can_be_named():
+    tags = ("<<muse>>", "<<done>>")
+
+    def add_thinking(body, reply):
         message = reply["choices"][0]["message"]
         message["content"] = f"<<muse>>The answer is A.<<done>>{message['content']}"
 
-    with thinking("raw_tags", thinks=False, form="ANSWER: {}") as fake:
-        fake.change = change
-        engine, scores = asked(fake, thinking_tags=("<<muse>>", "<<done>>"), max_new_tokens=50)
+    with thinking("raw_tags", thinks=False, form="ANSWER: {}") as server:
+        server.change = add_thinking
+        engine, scores = ask(server, thinking_tags=tags, max_new_tokens=50)
         assert scores.predicted.tolist() == RIGHT
-        reply = engine.generate(
-            [Request("q", ({"role": "user", "content": "?"},))],
-            thinking_tags=("<<muse>>", "<<done>>"),
-        )
-        assert reply.replies[0][0].thinking == "The answer is A."
+
+        request = Request("q", ({"role": "user", "content": "?"},))
+        ((reply,),) = engine.generate([request], thinking_tags=tags).replies
+        assert reply.thinking == "The answer is A."
         with pytest.raises(OptionError, match="Expected `thinking_tags` in pairs"):
             engine.generate([], thinking_tags=("<<muse>>",))
 
 
 @pytest.mark.parametrize("body", ["[1]", "{", '{"model": "x"}', "3"])
-def test_a_wrong_extra_body_is_one_sentence(body):
+def test_an_invalid_extra_body_is_refused(body):
     with pytest.raises(OptionError, match="^Expected a JSON object without model"):
         open_server("http://127.0.0.1:1/v1", extra_body=body, progress=False)
 
 
-def test_a_refusal_and_a_filter_are_counted_by_name():
-    with thinking("vllm", thinks=False) as fake:
+def test_refusals_and_filtered_answers_are_counted_by_name():
+    def refuse_or_filter(body, reply):
+        number = read_number(body)
+        if number is None:
+            return
+        choice = reply["choices"][0]
+        if number < 5:
+            choice["message"] = {"role": "assistant", "content": None, "refusal": "I can't help."}
+        elif number < 8:
+            choice["finish_reason"] = "content_filter"
 
-        def change(body, reply):
-            number = re_number(body)
-            if number is not None and number < 5:
-                reply["choices"][0]["message"] = {
-                    "role": "assistant",
-                    "content": None,
-                    "refusal": "I can't help.",
-                }
-            elif number is not None and number < 8:
-                reply["choices"][0]["finish_reason"] = "content_filter"
+    with thinking("vllm", thinks=False) as server:
+        server.change = refuse_or_filter
 
-        fake.change = change
-        _, scores = asked(fake)
+        _, scores = ask(server)
+
         reasons = list(scores.failures.values())
-        assert (reasons.count("refused"), reasons.count("stopped by a content filter")) == (5, 3)
+        assert reasons.count("refused") == 5
+        assert reasons.count("stopped by a content filter") == 3
         assert "refused, 3 stopped" in scores.way
 
 
-def re_number(body):
-    text = body["messages"][-1]["content"]
-    return int(text.split("?")[0].split()[-1]) if text.startswith("Which is it") else None
+def test_hidden_thinking_is_counted_if_the_total_includes_it():
+    with thinking("gemini") as server:
+        engine = open_server(server.url, progress=False, retries=0)
+        trial_usage = engine.client.usage
 
-
-def test_hidden_thinking_is_counted_where_the_total_tells_it():
-    with thinking("gemini") as fake:
-        engine = open_server(fake.url, progress=False, retries=0)
-        before = engine.client.usage
         Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, labels=RIGHT, progress=False)
-        used = engine.client.usage - before
+
+        usage = engine.client.usage - trial_usage
+        assert usage.requests == 20
+        assert usage.prompt_tokens == 400
         # 60 tokens of thinking and one of the answer for each of 20.
-        assert (used.requests, used.prompt_tokens, used.answer_tokens) == (20, 400, 1220)
+        assert usage.answer_tokens == 1220
 
 
-def test_what_a_filter_stops_is_a_reply_however_the_server_says_it():
-    with thinking("vllm", thinks=False) as fake:
+def test_a_filtered_answer_is_recognized_in_the_words_of_each_server():
+    def filter_reply(body, reply):
+        number = read_number(body)
+        if number in (0, 1):
+            # Gemini's form.
+            message = {"role": "assistant"}
+            reply["choices"][0] = {"message": message, "finish_reason": "content_filter: SPII"}
+        elif number == 2:
+            # Azure's form: no choices, and the cost of the question.
+            reply["choices"] = []
 
-        def change(body, reply):
-            number = re_number(body)
-            if number in (0, 1):  # Gemini
-                reply["choices"][0] = {
-                    "message": {"role": "assistant"},
-                    "finish_reason": "content_filter: SPII",
-                }
-            elif number == 2:  # Azure: no choices, and what the question cost
-                reply["choices"] = []
+    def filter_request(number, body):
+        if "messages" not in body or read_number(body) != 3:
+            return None
+        message = "The response was filtered due to Azure's content management policy."
+        error = {"message": message, "code": "content_filter"}
+        return 400, {}, json.dumps({"error": error})
 
-        def blocked(number, body):
-            message = "The response was filtered due to Azure's content management policy."
-            stopped = re_number(body) == 3 if "messages" in body else False
-            return (
-                (400, {}, json.dumps({"error": {"message": message, "code": "content_filter"}}))
-                if stopped
-                else None
-            )
+    with thinking("vllm", thinks=False) as server:
+        server.change = filter_reply
+        server.faults = filter_request
 
-        fake.change, fake.faults = change, blocked
-        _, scores = asked(fake)
+        _, scores = ask(server)
+
         assert [*scores.failures.values()] == 4 * ["stopped by a content filter"]
 
 
-def limited(most, least=1):
-    """Refuse what asks for more tokens than vLLM's context has, in its words, or for fewer than OpenAI's least."""
+def limit_tokens(max_allowed, min_allowed=1):
+    """Refuse requests for too many tokens in the words of vLLM, and for too few in those of OpenAI."""
 
-    def fault(number, body):
-        room = body.get("max_tokens", body.get("max_completion_tokens", 0))
-        if room > most:
-            told = f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
-            return 400, {}, json.dumps({"error": {"message": told}})
-        if 1 < room < least:
-            told = (
+    def find_fault(number, body):
+        n_tokens = get_max_tokens(body) or 0
+        if n_tokens > max_allowed:
+            message = (
+                f"'max_tokens' or 'max_completion_tokens' is too large: {n_tokens}. "
+                "This model's maximum context length is"
+            )
+        elif 1 < n_tokens < min_allowed:
+            message = (
                 "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
             )
-            return 400, {}, json.dumps({"error": {"message": told}})
-        return None
+        else:
+            return None
+        return 400, {}, json.dumps({"error": {"message": message}})
 
-    return fault
+    return find_fault
 
 
 @pytest.mark.parametrize(
-    ("tokens", "most", "budget"),
+    ("tokens", "max_allowed", "budget"),
     [
-        (60, 1500, 1024),  # 2,048 are refused, and half of them is allowed
-        (600, 8192, 4808),  # 8 times 601
-        (2000, 8192, 8004),  # not in 1,024; in 4,096; half of 8 times 2,001
-        (2000, 3000, 2048),  # 4,096 are refused
-        (5000, 3000, 2048),  # it does not end in what is allowed
+        # 2,048 are refused, and half of them is allowed.
+        (60, 1500, 1024),
+        # 8 times 601.
+        (600, 8192, 4808),
+        # It does not end in 1,024, but in 4,096; half of 8 times 2,001.
+        (2000, 8192, 8004),
+        # 4,096 are refused.
+        (2000, 3000, 2048),
+        # It does not end within the allowed number.
+        (5000, 3000, 2048),
     ],
 )
-def test_an_answer_has_the_room_that_the_server_allows(tokens, most, budget):
-    with thinking("vllm", tokens=tokens) as fake:
-        fake.faults = limited(most)
-        engine = open_server(fake.url, progress=False, retries=0)
+def test_the_budget_of_an_answer_is_what_the_server_allows(tokens, max_allowed, budget):
+    with thinking("vllm", tokens=tokens) as server:
+        server.faults = limit_tokens(max_allowed)
+
+        engine = open_server(server.url, progress=False, retries=0)
+
         assert engine.budget == budget
         assert not engine.endpoint.renamed
 
 
-def test_a_model_that_writes_before_it_answers_has_room_for_that():
-    with thinking("vllm", thinks=False, form="First I look at each of them. ANSWER: {}") as fake:
-        fake.faults = limited(10_000, least=16)
-        engine, scores = asked(fake)
-        assert engine.budget == 9 * 8  # 9 words about an easy question
+def test_a_model_that_writes_before_it_answers_has_a_larger_budget():
+    form = "First I look at each of them. ANSWER: {}"
+    with thinking("vllm", thinks=False, form=form) as server:
+        server.faults = limit_tokens(10_000, min_allowed=16)
+
+        engine, scores = ask(server)
+
+        # 9 words about an easy question, times 8.
+        assert engine.budget == 9 * 8
         assert scores.predicted.tolist() == RIGHT

@@ -1,4 +1,4 @@
-"""A real server of others: `transformers serve` with a tiny model, which generates and reports no log-probabilities."""
+"""A server of another project: `transformers serve` with a tiny model, which reports no log-probabilities."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ from tiny_causal import save_tiny_causal, tiny_causal_tokenizer
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}Answer:"
 
 
+def find_free_port():
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))
+        return bound_socket.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served_model(tmp_path_factory):
+    """The address of the server, and the name of its model."""
     serve = pytest.importorskip("transformers.cli.serve")
     folder = save_tiny_causal(tmp_path_factory.mktemp("model"))
     words = tiny_causal_tokenizer()
     words.chat_template = TEMPLATE
     words.save_pretrained(folder)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     level = transformers.logging.get_verbosity()
     # A thread of this process: another one would import everything again.
     server = serve.Serve(
@@ -36,25 +41,21 @@ def served(tmp_path_factory):
         transformers.logging.set_verbosity(level)
 
 
-def test_it_is_asked_for_generated_answers_alone(served):
-    url, model = served
+def test_transformers_serve_is_only_asked_for_generated_answers(served_model):
+    url, model = served_model
     engine = open_server(url, server_model=model, progress=False)
     assert engine.abilities == {"text"}
-    parts = {one.part: one.passed for one in engine.endpoint.findings}
-    assert parts["answers"]
-    assert parts["answers"]
-    assert not parts["log-probabilities of given texts"]
-    requests = [
-        Request(name, ({"role": "user", "content": text},))
-        for name, text in (("a", "a film"), ("b", "B. A."))
-    ]
-    told = engine.generate(requests, max_new_tokens=6, progress=False)
-    assert not told.failures
-    assert [len(texts) for texts in told.texts] == [1, 1]
-    again = engine.generate(requests[::-1], max_new_tokens=6, progress=False)
-    assert again.texts == told.texts[::-1]
-    with pytest.raises(
-        ValueError,
-        match="gives likelihoods",
-    ):
-        engine.likelihoods([Request("a", requests[0].prompt, (" A",))], progress=False)
+    is_passed = {finding.part: finding.passed for finding in engine.endpoint.findings}
+    assert is_passed["answers"]
+    assert not is_passed["log-probabilities of given texts"]
+
+    film = Request("a", ({"role": "user", "content": "a film"},))
+    letters = Request("b", ({"role": "user", "content": "B. A."},))
+    answers = engine.generate([film, letters], max_new_tokens=6, progress=False)
+    assert not answers.failures
+    assert [len(texts) for texts in answers.texts] == [1, 1]
+    reversed_answers = engine.generate([letters, film], max_new_tokens=6, progress=False)
+    assert reversed_answers.texts == answers.texts[::-1]
+
+    with pytest.raises(ValueError, match="gives likelihoods"):
+        engine.likelihoods([Request("a", film.prompt, (" A",))], progress=False)

@@ -106,7 +106,8 @@ class Client:
         extra: Additional fields of every request.
         max_retries: Maximum number of repetitions of a request that fails.
         ended: Why no more requests are sent; "" while they are.
-        bound: The limit that was reached, such as "max_price=5 is reached"; otherwise "".
+        bound: The limit that was reached, such as "max_price=5"; otherwise "".
+        latest_failure: Why the latest request failed that will be sent again; "" after an answer.
         answers: Key of a request, from `make_keys` -> its answer, for all answers so far.
         journals: Path -> file of answers that was opened.
         write_trial_cost: Called with the kind of a line and the cost of a request during the trial;
@@ -136,6 +137,7 @@ class Client:
         self.max_retries = min(TRIAL_RETRIES, options.retries)
         self.ended = ""
         self.bound = ""
+        self.latest_failure = ""
         self.answers: dict[str, Answer] = {}
         self.journals: dict[Path, Journal] = {}
         self.write_trial_cost: Callable[[str, Usage], None] | None = None
@@ -271,6 +273,7 @@ class Client:
             raise
         usage = Usage.from_reply(reply, estimated_tokens)
         self.account.add(usage)
+        self.latest_failure = ""
         with self._lock:
             if not usage.unreported:
                 add = self.tokens.add_short_prompt if self.is_trial else self.tokens.add_prompt
@@ -295,9 +298,11 @@ class Client:
 
     def begin(self) -> None:
         """Allow requests again, even if the server has failed before; unless a limit is reached."""
+        self.ended = ""
         self.bound = self.account.find_reached_bound()
-        self.ended = self.bound
-        if not self.ended:
+        if self.bound:
+            self.end(f"{self.bound} is reached")
+        else:
             self._stop.clear()
 
     def end(self, reason: str) -> None:
@@ -352,6 +357,7 @@ class Client:
             if is_refused or failure.ends or self.ended or is_last:
                 break
             self.account.add(Usage(repeated=1))
+            self.latest_failure = str(failure)
             seconds = failure.wait
             # Random pauses keep requests that failed together from being sent again together.
             if seconds is None:
@@ -382,7 +388,7 @@ class Client:
             if not reached:
                 return
             self.bound = reached
-            self.end(reached)
+            self.end(f"{reached} is reached")
         raise RequestError(self.ended)
 
     # --- Reasons

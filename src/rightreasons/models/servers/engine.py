@@ -42,7 +42,7 @@ from rightreasons.models.servers.ledger import (
     Row,
     find_journal,
 )
-from rightreasons.models.servers.pace import describe_seconds
+from rightreasons.models.servers.pace import WaitNotice, describe_seconds
 from rightreasons.models.servers.planning import (
     ECHOES,
     N_SAMPLED_PROMPTS,
@@ -101,6 +101,7 @@ class ServerEngine:
         thinks: Whether it thinks before it answers a conversation.
         budget: Tokens that an answer to a conversation needs, according to the trial.
         n_sampled: Number of prompts that plans sent to learn what others cost.
+        sent_keys: Keys of the requests that this run has sent, and that were answered.
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
@@ -119,8 +120,10 @@ class ServerEngine:
         path = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.extra]
         self.fingerprint = digest_value([self.client.url, self.model_name, *path])
         self._is_trial_recorded = is_trial_recorded
-        self._misses_single_tokens = False
+        # Letters that were not among the likeliest tokens of some prompt.
+        self._missed_tokens: set[str] = set()
         self.n_sampled = 0
+        self.sent_keys: set[str] = set()
         # Journal -> the answers of this run by their keys, with their costs.
         self._used: dict[Path | None, dict[str, Usage]] = {}
 
@@ -191,7 +194,7 @@ class ServerEngine:
         """Return a text on the trial of the server, with one line for each part."""
         abilities = ", ".join(sorted(self.abilities)).replace("_", " ")
         form = "conversations" if self.has_template else "texts"
-        lines = [f"{self.name} at {self.client.url} is asked by {form}, for {abilities}."]
+        lines = [f"{self.name} at {self.client.url} takes {form}, and returns {abilities}."]
         for finding in self.endpoint.findings:
             mark = "yes" if finding.passed else "no "
             lines.append(f"  {mark}  {finding.part}: {finding.words}")
@@ -302,10 +305,17 @@ class ServerEngine:
 
         selected = [request for request in requests if self._is_asked_by_single_tokens(request)]
         rows, _ = self._collect(SINGLE_TOKENS, selected, ask, settings={"top": top}, **storage)
-        # From now on, a plan of costs includes echoes of such continuations.
-        if any(None in row["values"] for row in rows.values()):
-            self._misses_single_tokens = True
-        return {selected[index].name: list(row["values"]) for index, row in rows.items()}
+        values = {}
+        for index, row in rows.items():
+            values[selected[index].name] = list(row["values"])
+            self._note_missed_tokens(selected[index], row["values"])
+        return values
+
+    def _note_missed_tokens(self, request: Request, values: Sequence[float | None]) -> None:
+        """Remember the continuations without a value, which a plan of costs then expects to echo."""
+        for text, value in zip(request.continuations, values, strict=True):
+            if value is None:
+                self._missed_tokens.add(text)
 
     def _request_likeliest(self, request: Request) -> Mapping[str, float]:
         """Request the likeliest next tokens of a request.
@@ -451,7 +461,11 @@ class ServerEngine:
     # --- Plans
 
     def plan_requests(
-        self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any] | None = None
+        self,
+        requests: Sequence[Request],
+        kind: str,
+        settings: Mapping[str, Any] | None = None,
+        out: str | os.PathLike[str] | None = None,
     ) -> list[PlannedRequests]:
         """Return the requests that are sent to the server, grouped by their kinds.
 
@@ -461,26 +475,49 @@ class ServerEngine:
             requests: The requests.
             kind: A key of `ABILITY_BY_KIND`.
             settings: Options of `Generation` as a dictionary, for generated replies.
+            out: Folder whose answers are loaded. None for the answers of this run only.
         """
         top_settings = {"top": self.endpoint.top}
         if kind == NEXT_WORDS:
             return [PlannedRequests(kind, top_settings, requests)]
         if kind != ECHOES:
             return [PlannedRequests(kind, settings or {}, requests)]
-        by_single_tokens = []
-        by_echo = []
-        for request in requests:
-            if self._is_asked_by_single_tokens(request):
-                by_single_tokens.append(request)
-            else:
-                by_echo.append(request)
-        # A letter that is not among the likeliest tokens is echoed in addition.
-        if self._misses_single_tokens:
-            by_echo += by_single_tokens
-        return [
-            PlannedRequests(SINGLE_TOKENS, top_settings, by_single_tokens),
-            PlannedRequests(ECHOES, {}, list_echoes(by_echo)),
+        by_single_tokens = [
+            request for request in requests if self._is_asked_by_single_tokens(request)
         ]
+        single_tokens = PlannedRequests(SINGLE_TOKENS, top_settings, by_single_tokens)
+        values = self._find_stored_single_tokens(single_tokens, out)
+        for request in by_single_tokens:
+            # A letter that is not among the likeliest tokens is echoed in addition. Before the
+            # answer, these are expected to be the letters that were missed after other prompts.
+            if request.name not in values:
+                values[request.name] = [
+                    None if text in self._missed_tokens else np.nan
+                    for text in request.continuations
+                ]
+        return [single_tokens, PlannedRequests(ECHOES, {}, list_echoes(requests, values))]
+
+    def _find_stored_single_tokens(
+        self, plan: PlannedRequests, out: str | os.PathLike[str] | None
+    ) -> dict[str, list[float | None]]:
+        """Return the log-probabilities of single tokens whose requests are already answered.
+
+        Args:
+            plan: Requests for single tokens.
+            out: Folder whose answers are loaded. None for the answers of this run only.
+
+        Returns:
+            Name of a request -> log-probability of each continuation, or None if it is not among
+            the likeliest next tokens.
+        """
+        self.take_stored(plan, out)
+        values = {}
+        for key, request in zip(self.make_keys(plan), plan.requests, strict=True):
+            answer = self.client.answers.get(key)
+            if answer is not None:
+                values[request.name] = list(answer.row["values"])
+                self._note_missed_tokens(request, answer.row["values"])
+        return values
 
     def make_keys(self, plan: PlannedRequests) -> list[str]:
         """Return the keys under which the answers to planned requests are stored."""
@@ -515,18 +552,23 @@ class ServerEngine:
 
     def sample(
         self, requests: Sequence[Request], ask: Callable[[Sequence[Request]], object]
-    ) -> None:
+    ) -> set[str]:
         """Send a short, a medium and a long request, to estimate the costs of all of them.
 
         Args:
             requests: Requests of a plan.
             ask: Sends requests, and stores their answers for the run.
+
+        Returns:
+            The keys of the requests that were sent. One sample may need several of them.
         """
         samples = select_samples(requests)
         self.n_sampled += len(samples)
+        earlier_keys = set(self.sent_keys)
         # An error is ignored, because the same request fails again in the run, which reports it.
         with contextlib.suppress(ValueError):
             ask(samples)
+        return self.sent_keys - earlier_keys
 
     def cost(self, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
         """Estimate the highest cost of requests.
@@ -785,7 +827,7 @@ class _Flight:
                 self.kind, self.settings
             ):
                 samples = self._pop_samples(remaining)
-                failures |= self._send_all(samples, progress=False)
+                failures |= self._send_all(samples, progress=progress)
             self._announce(list(requests.values()))
         failures |= self._send_all(remaining, progress=progress)
         used = client.usage - usage_before
@@ -818,13 +860,17 @@ class _Flight:
             Key -> reason of the requests that failed.
         """
         failures = {}
+        client = self.engine.client
+        notice = WaitNotice(self.engine.name, lambda: client.latest_failure)
+        wait = notice.update if progress else lambda seconds: None
         with (
-            contextlib.closing(send_all(self.engine.client, requests, self._answer)) as outcomes,
+            contextlib.closing(send_all(client, requests, self._answer, wait)) as outcomes,
             progress_bar(len(requests), self.kind, shown=progress) as bar,
         ):
             advance = make_request_counter(bar)
             for key, failure in outcomes:
                 advance(1)
+                notice.reset()
                 if failure is not None:
                     failures[key] = str(failure)
         return failures
@@ -866,6 +912,7 @@ class _Flight:
         if not usage.unreported:
             self.engine.learn_length(self.kind, self.settings, usage)
         client.answers[key] = Answer(row, usage)
+        self.engine.sent_keys.add(key)
         self._write(key, row, ANSWERED, usage)
 
     def _write(self, key: str, row: Row | None, kind: str, usage: Usage) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 
 from rightreasons.core.signals import allow_immediate_interrupt
@@ -18,6 +19,9 @@ SWITCH_SECONDS = 0.0005
 """Seconds that a thread waits for another one while requests are in flight. A reply that has come is
 then soon followed by the next request, also while other threads read theirs."""
 
+TICK_SECONDS = 1.0
+"""Seconds between two calls of `wait` while no request is finished."""
+
 MIN_FAILURES = 3
 """Failures in a row after which a server is gone, if fewer requests are in flight."""
 
@@ -29,6 +33,7 @@ def send_all(
     client: Client,
     requests: Mapping[str, Request],
     ask: Callable[[str, Request], object],
+    wait: Callable[[float], object] = lambda seconds: None,
 ) -> Generator[tuple[str, RequestError | None]]:
     """Send requests by several threads, `in_flight` of them at the same time.
 
@@ -39,6 +44,7 @@ def send_all(
         client: The server.
         requests: Key -> request.
         ask: Sends the request of a key, and stores its answer. It is called by several threads.
+        wait: Called every second while no request is finished, with the seconds since the last one.
 
     Yields:
         The key of each finished request, and its error (None if it was answered).
@@ -69,7 +75,7 @@ def send_all(
         with _switch_threads_often():
             for _ in requests:
                 with allow_immediate_interrupt():
-                    key, failure, is_answering = outcomes.get()
+                    key, failure, is_answering = _get_outcome(outcomes, wait)
                 if failure is not None and not isinstance(failure, RequestError):
                     raise failure
                 if failure is None or not failure.is_of_server or is_answering:
@@ -82,6 +88,15 @@ def send_all(
                 yield key, failure
     finally:
         stopped.set()
+
+
+def _get_outcome(outcomes: queue.SimpleQueue[Outcome], wait: Callable[[float], object]) -> Outcome:
+    """Wait for the next finished request, and call `wait` every second until there is one."""
+    start = time.monotonic()
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return outcomes.get(timeout=TICK_SECONDS)
+        wait(time.monotonic() - start)
 
 
 def _try_to_ask(

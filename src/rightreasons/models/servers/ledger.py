@@ -293,8 +293,7 @@ class Account:
             highest_cost: Highest possible cost of the request.
 
         Returns:
-            "" if the request may be sent; otherwise the reached limit, such as "max_requests=100 is
-            reached".
+            "" if the request may be sent; otherwise the reached limit, such as "max_requests=100".
         """
         with self._condition:
             reached = self.find_reached_bound(highest_cost)
@@ -316,14 +315,14 @@ class Account:
             self._condition.notify_all()
 
     def find_reached_bound(self, highest_cost: Usage | None = None) -> str:
-        """Return the limit that forbids a request, such as "max_price=5 is reached", or "".
+        """Return the limit that forbids a request, such as "max_price=5", or "".
 
         Args:
             highest_cost: Highest possible cost of the request. None for a request without costs.
         """
         options = self._options
         if options.max_requests is not None and self.n_sent >= options.max_requests:
-            return f"max_requests={options.max_requests} is reached"
+            return f"max_requests={options.max_requests}"
         if options.max_price is None:
             return ""
         # Requests without a reply so far count with their highest possible cost.
@@ -332,5 +331,5 @@ class Account:
         total = spent + (highest_cost or Usage())
         total_price = compute_price(options, total.prompt_tokens, total.answer_tokens) or 0.0
         if spent_price >= options.max_price or total_price > options.max_price:
-            return f"max_price={options.max_price:g} is reached"
+            return f"max_price={options.max_price:g}"
         return ""

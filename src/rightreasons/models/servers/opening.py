@@ -13,6 +13,7 @@ from rightreasons.core.extras import require_package
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.sentences import escape_name
 from rightreasons.core.validation import check_one_of
+from rightreasons.models.runs.elapsed import show_elapsed
 from rightreasons.models.servers.client import Client
 from rightreasons.models.servers.engine import ServerEngine
 from rightreasons.models.servers.ledger import TRIAL
@@ -66,13 +67,17 @@ def open_server(
             option="in_flight",
         )
     client = _make_client(url, options)
-    # The trial takes some seconds, in which nothing else is shown.
+    # The trial of a slow server takes minutes, in which nothing else is shown.
+    message = f"Testing {client.url} with about thirty short requests"
+    wait: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if progress:
-        print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
+        print(f"{message} …", file=sys.stderr)
+        wait = show_elapsed(message)
     try:
-        model = _choose_model(client)
-        with _record_trial(client, out):
-            endpoint = load_trial(client, model, thinking, chat)
+        with wait:
+            model = _choose_model(client)
+            with _record_trial(client, out):
+                endpoint = load_trial(client, model, thinking, chat)
     except RequestError as failure:
         if client.bound:
             raise OptionError(

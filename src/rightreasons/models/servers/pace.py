@@ -1,10 +1,17 @@
-"""How fast a server answers, and how long further requests will take: `Pace`."""
+"""How fast a server answers, and how long further requests take: `Pace` and `WaitNotice`."""
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
+
+from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.models.servers.usage import Usage
+
+FIRST_NOTICE_SECONDS = 5.0
+"""Seconds without an answer after which a person is told; each further notice takes twice as long."""
 
 
 class Pace:
@@ -56,6 +63,43 @@ class Pace:
         by_tokens = cost.answer_tokens * seconds_per_token
         n_parallel = min(in_flight, max(cost.requests, 1))
         return max(by_replies, by_tokens) / n_parallel
+
+
+class WaitNotice:
+    """Lines on stderr that tell a person that, and why, a server has not answered for a while.
+
+    A failed request is repeated in silence, so that a server that fails all the time looks like one
+    that is slow.
+
+    Args:
+        name: Name of the model.
+        get_failure: Returns why the latest request failed that is sent again; "" if none failed.
+    """
+
+    def __init__(self, name: str, get_failure: Callable[[], str]) -> None:
+        self.name = name
+        self.get_failure = get_failure
+        self._next_notice = FIRST_NOTICE_SECONDS
+
+    def reset(self) -> None:
+        """Count the seconds from now on, because a request has finished."""
+        self._next_notice = FIRST_NOTICE_SECONDS
+
+    def update(self, seconds: float) -> None:
+        """Print a line if there was no answer for 5, 10, 20, 40, … seconds.
+
+        Args:
+            seconds: Seconds since the last request has finished.
+        """
+        if seconds < self._next_notice:
+            return
+        self._next_notice *= 2
+        line = f"Waiting for {self.name}: no answer for {int(seconds)} s"
+        failure = self.get_failure()
+        if failure:
+            line += f"; {failure}, and the request is sent again"
+        # The line is written above the progress bar.
+        tqdm.write(f"{line}.", file=sys.stderr)
 
 
 def describe_seconds(seconds: float) -> str:

@@ -63,8 +63,8 @@ BUDGET_PER_EASY_TOKEN = 8
 CHARACTERS_PER_TOKEN = 4
 """Estimate for answers whose tokens the server does not count."""
 
-CONSTRAINED = "answers held to given ones"
-DRAWN = "drawn answers"
+CONSTRAINED = "constrained answers"
+DRAWN = "sampled answers"
 NEXT_TOKENS = "likeliest next tokens"
 GIVEN_TEXTS = "log-probabilities of given texts"
 """Names of parts of the trial."""
@@ -142,9 +142,9 @@ def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
         return None
     if not _is_unchanged(endpoint, signature):
         return None
-    words = "It was tried today, and answers as it did then."
+    words = "The server was tested today, and still gives the same answer."
     if client.bound:
-        words = f"It was tried today, and is not asked again, as {client.bound}."
+        words = f"The server was tested today, and is not asked again, because {client.bound} is reached."
     endpoint.findings.insert(0, Finding("trial", True, words))
     return endpoint
 
@@ -526,11 +526,11 @@ class _Trial:
             is_restricted = reply.text.strip() in DIALECTS["unlikely"]
             # A constraint that prevents thinking would change the model that is measured.
             if is_restricted and (reply.thinks or not endpoint.thinks):
-                self._add_finding(CONSTRAINED, True, f"They are held by {name}.")
+                self._add_finding(CONSTRAINED, True, f"The server accepts them by {name}.")
                 return
         endpoint.constraint = ""
         names = ", ".join(CONSTRAINTS)
-        words = f"None of {names} holds them: the form of an answer is asked for."
+        words = f"The server ignores {names}, so the prompt requests the form of an answer."
         self._add_finding(CONSTRAINED, False, words)
 
     def try_greedy_answers(self) -> None:
@@ -545,10 +545,10 @@ class _Trial:
             words = "The server takes no temperature: its answers are sampled."
         elif answer == repeated:
             is_equal = True
-            words = "Two equal requests have one answer."
+            words = "Two equal requests get the same answer."
         else:
             is_equal = False
-            words = f"Two equal requests have the answers {answer!r} and {repeated!r}."
+            words = f"Two equal requests get the answers {answer!r} and {repeated!r}."
         self._add_finding("greedy answers", is_equal, words)
 
     def try_drawn_answers(self) -> None:
@@ -567,10 +567,10 @@ class _Trial:
             endpoint.draws = len(self._sample_answers(max_tokens)) > 1
             if endpoint.draws:
                 note = f" with {', '.join(fields)}" if fields else ""
-                self._add_finding(DRAWN, True, f"Three draws differ{note}.")
+                self._add_finding(DRAWN, True, f"Three requests get different answers{note}.")
                 return
         endpoint.drawing = {}
-        words = f"Three draws at temperature {DRAWING_TEMPERATURE} have one answer."
+        words = f"Three requests at temperature {DRAWING_TEMPERATURE} get the same answer."
         self._add_finding(DRAWN, False, words)
 
     def _sample_answers(self, max_tokens: int) -> set[str]:
