@@ -34,7 +34,6 @@ from rightreasons.core.validation import (
     check_one_of,
     check_same_length,
     check_texts,
-    check_vector,
 )
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -623,63 +622,3 @@ def _select_by_first_answer(
     if relation == "is":
         return is_listed
     return ~is_listed
-
-
-# ------------------------------------------------------------------- two classes as three
-
-
-def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn P(positive) of two classes into probabilities of negative, neutral and positive.
-
-    With p = P(positive): outside [1/3, 2/3], the probability of neutral is 0. Inside, it is
-    n = 1 - 3 |p - 1/2|, and the nearer one of the other classes has 1 - n. This is the rule of
-    BeLUGA. At exactly 1/3 and 2/3, for which its code gives all zeros, the answer is neutral: n is
-    the next number above 1/2.
-
-    Args:
-        positive: (N,) probabilities.
-
-    Returns:
-        (N, 3) probabilities of negative, neutral and positive.
-
-    Raises:
-        ValueError: If the shape is different, or a number is not a probability.
-
-    References:
-        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
-        Learning", TACL.
-
-    Example:
-        >>> neutral_probabilities(np.array([0.1, 0.5, 0.6])).round(2).tolist()
-        [[0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.0, 0.7, 0.3]]
-        >>> neutral_probabilities(np.array([1 / 3, 2 / 3])).argmax(axis=1).tolist()
-        [1, 1]
-    """
-    checked = check_vector(positive, "positive", minimum=0, maximum=1)
-    return spread_over_neutral(checked)
-
-
-def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn P(positive) of two classes into three probabilities, by the rule of `neutral_probabilities`.
-
-    Args:
-        positive: (N,) P(positive) of a model of two sentiments, which is not checked.
-
-    Returns:
-        (N, 3) probabilities of negative, neutral and positive.
-    """
-    is_inside = (positive >= 1 / 3) & (positive <= 2 / 3)
-    # A little more than 1/2, so that neutral is the answer at both ends of the interval, too.
-    min_neutral = np.nextafter(0.5, 1)
-    neutral_inside = np.maximum(1 - 3 * np.abs(positive - 0.5), min_neutral)
-    neutral = np.where(is_inside, neutral_inside, 0.0)
-
-    # Inside the interval, the nearer class gets the rest, and the other class 0.
-    rest = 1 - neutral
-    is_nearer_to_positive = positive >= 0.5
-    positive_inside = np.where(is_nearer_to_positive, rest, 0.0)
-    negative_inside = np.where(is_nearer_to_positive, 0.0, rest)
-    # Outside, the two classes keep their probabilities.
-    new_positive = np.where(is_inside, positive_inside, positive)
-    new_negative = np.where(is_inside, negative_inside, 1 - positive)
-    return np.column_stack((new_negative, neutral, new_positive))

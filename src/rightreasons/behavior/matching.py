@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.behavior.expectations import spread_over_neutral
-from rightreasons.behavior.predictions import asks_for_neutral
+from rightreasons.behavior.predictions import asks_for_neutral, spread_over_neutral
 from rightreasons.core.errors import OptionError
 from rightreasons.core.labels.matching import MatchTerms, match_labels
 from rightreasons.core.labels.names import BY_NUMBER

@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.behavior.expectations import spread_over_neutral
-from rightreasons.core.arrays import cast_to_floats, to_array_or_list, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.labels.ids import resolve_labels
 from rightreasons.core.labels.names import BY_NUMBER
@@ -22,9 +20,10 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import (
     check_kind,
-    check_text_items,
-    table_to_probabilities,
-    to_labels,
+    check_labels,
+    check_scores,
+    check_texts,
+    check_vector,
 )
 
 OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
@@ -66,85 +65,60 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
         ValueError: If the number of predictions or of their columns differs from the suite's.
     """
     check_kind(suite, "suite", SuiteTable)
-    _check_number_of_predictions(predictions, suite)
-    converted = _convert_predictions(predictions, outputs)
-    checked = _check_predictions(converted, predictions, outputs)
-    if outputs in ("texts", "labels"):
-        numbered = number_answers(checked, suite)
-        if numbered is None:
-            # The suite compares texts, or only tests whether answers stay the same.
-            return SuitePredictions(checked)
-        return SuitePredictions(numbered.numbers)
-
-    if outputs == "binary_sentiment":
-        _check_number_of_columns(len(SENTIMENTS), suite)
-        # The columns are negative and positive, also if the input was a vector of P(positive).
-        probabilities = spread_over_neutral(checked[:, 1])
+    if outputs == "labels":
+        labels = check_labels(predictions, _count_labels(suite), name="predictions")
+        parsed = SuitePredictions(labels)
+    elif outputs == "texts":
+        texts = check_texts(predictions, "predictions", allow_empty=True)
+        parsed = SuitePredictions(_number_texts(texts, suite))
     else:
-        probabilities = checked
-        _check_number_of_columns(probabilities.shape[1], suite)
-    answers = np.argmax(probabilities, axis=1).astype(np.int64)
-    return SuitePredictions(answers, probabilities)
-
-
-def _convert_predictions(predictions: Any, outputs: str) -> Any:
-    """Convert predictions from any accepted container to a list of texts or an array of numbers.
-
-    Args:
-        predictions: One prediction per example, such as a list, an array, a tensor or a column.
-        outputs: One of `OUTPUTS`.
-
-    Raises:
-        TypeError: If they cannot be converted.
-    """
-    if outputs == "texts":
-        return list(to_array_or_list(predictions, "predictions", "a sequence of texts"))
-    array = to_numpy(predictions, "predictions")
-    if outputs == "labels":
-        return array
-    return cast_to_floats(array, "predictions")
-
-
-def _check_predictions(converted: Any, predictions: Any, outputs: str) -> Any:
-    """Check converted predictions, and return n texts, n labels or (n, K) probabilities.
-
-    Args:
-        converted: A list of texts, or an array of numbers.
-        predictions: The original predictions of the user, for error messages.
-        outputs: One of `OUTPUTS`.
-    """
-    if outputs == "texts":
-        check_text_items(converted, "predictions", allow_empty=True)
-        return converted
-    if outputs == "labels":
-        return to_labels(converted, predictions, "predictions")
-    scores = outputs
-    if outputs == "binary_sentiment":
         # P(positive) is checked as any other probability.
-        scores = "probabilities"
-    return table_to_probabilities(converted, scores, "predictions", allow_vector=True)
-
-
-def _check_number_of_predictions(predictions: Any, suite: SuiteTable) -> None:
-    """Check that there is one prediction per example, if predictions have a length.
-
-    Args:
-        predictions: Predictions in any container. They are checked before their conversion, which may
-            take long.
-        suite: Table of the suite, whose length is the number of examples.
-
-    Raises:
-        ValueError: If the numbers differ.
-    """
-    # An iterator has no length before its conversion.
-    if not hasattr(predictions, "__len__"):
-        return
-    n_predictions = len(predictions)
+        scores = "logits" if outputs == "logits" else "probabilities"
+        probabilities = check_scores(predictions, scores=scores)
+        parsed = _read_scores(probabilities, suite, is_binary=outputs == "binary_sentiment")
+    n_predictions = len(parsed.answers)
     if n_predictions != len(suite):
         raise ValueError(
             f"Expected one prediction for each of the {len(suite)} examples of the suite, "
             f"in its order, but got {n_predictions}."
         )
+    return parsed
+
+
+def _number_texts(texts: list[str], suite: SuiteTable) -> ClassesOrTexts:
+    """Convert texts that are names or numbers of labels to numbers."""
+    numbered = number_answers(texts, suite)
+    if numbered is None:
+        # The suite compares texts, or only tests whether answers stay the same.
+        return texts
+    return numbered.numbers
+
+
+def _read_scores(
+    probabilities: NDArray[np.float64], suite: SuiteTable, *, is_binary: bool
+) -> SuitePredictions:
+    """Return the most probable labels, with their probabilities.
+
+    Args:
+        probabilities: (n, K) probabilities.
+        suite: Table of the suite.
+        is_binary: Whether K = 2, for negative and positive, although the suite also has neutral.
+    """
+    if is_binary:
+        probabilities = spread_over_neutral(probabilities[:, 1])
+    _check_number_of_columns(probabilities.shape[1], suite)
+    answers = np.argmax(probabilities, axis=1).astype(np.int64)
+    return SuitePredictions(answers, probabilities)
+
+
+def _count_labels(suite: SuiteTable) -> int | None:
+    """Return the number of labels of a suite; None if a label may be any number.
+
+    Without names, a model may have more labels than occur in the suite.
+    """
+    if suite.asks_for_texts or suite.label_names is None:
+        return None
+    return len(suite.label_names)
 
 
 def _check_number_of_columns(n_columns: int, suite: SuiteTable) -> None:
@@ -183,6 +157,66 @@ def asks_for_neutral(suite: SuiteTable) -> bool:
     """
     names = suite.label_names or ()
     return tuple(name.strip().casefold() for name in names) == SENTIMENTS
+
+
+# ------------------------------------------------------------------- two classes as three
+
+
+def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn P(positive) of two classes into probabilities of negative, neutral and positive.
+
+    With p = P(positive): outside [1/3, 2/3], the probability of neutral is 0. Inside, it is
+    n = 1 - 3 |p - 1/2|, and the nearer one of the other classes has 1 - n. This is the rule of
+    BeLUGA. At exactly 1/3 and 2/3, for which its code gives all zeros, the answer is neutral: n is
+    the next number above 1/2.
+
+    Args:
+        positive: (N,) probabilities.
+
+    Returns:
+        (N, 3) probabilities of negative, neutral and positive.
+
+    Raises:
+        ValueError: If the shape is different, or a number is not a probability.
+
+    References:
+        Luz de Araujo and Roth (2023), "Cross-functional Analysis of Generalization in Behavioral
+        Learning", TACL.
+
+    Example:
+        >>> neutral_probabilities(np.array([0.1, 0.5, 0.6])).round(2).tolist()
+        [[0.9, 0.0, 0.1], [0.0, 1.0, 0.0], [0.0, 0.7, 0.3]]
+        >>> neutral_probabilities(np.array([1 / 3, 2 / 3])).argmax(axis=1).tolist()
+        [1, 1]
+    """
+    checked = check_vector(positive, "positive", minimum=0, maximum=1)
+    return spread_over_neutral(checked)
+
+
+def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn P(positive) of two classes into three probabilities, by the rule of `neutral_probabilities`.
+
+    Args:
+        positive: (N,) P(positive) of a model of two sentiments, which is not checked.
+
+    Returns:
+        (N, 3) probabilities of negative, neutral and positive.
+    """
+    is_inside = (positive >= 1 / 3) & (positive <= 2 / 3)
+    # A little more than 1/2, so that neutral is the answer at both ends of the interval, too.
+    min_neutral = np.nextafter(0.5, 1)
+    neutral_inside = np.maximum(1 - 3 * np.abs(positive - 0.5), min_neutral)
+    neutral = np.where(is_inside, neutral_inside, 0.0)
+
+    # Inside the interval, the nearer class gets the rest, and the other class 0.
+    rest = 1 - neutral
+    is_nearer_to_positive = positive >= 0.5
+    positive_inside = np.where(is_nearer_to_positive, rest, 0.0)
+    negative_inside = np.where(is_nearer_to_positive, 0.0, rest)
+    # Outside, the two classes keep their probabilities.
+    new_positive = np.where(is_inside, positive_inside, positive)
+    new_negative = np.where(is_inside, negative_inside, 1 - positive)
+    return np.column_stack((new_negative, neutral, new_positive))
 
 
 # ------------------------------------------------------------------------- names of labels

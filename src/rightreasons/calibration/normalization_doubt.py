@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.estimates import Estimate, estimate_mean
+from rightreasons.core.sentences import join_parts
 from rightreasons.io.logs import NORMALIZED
 from rightreasons.page.parts import Verdict
 
@@ -54,11 +55,16 @@ def doubt_normalization(context: AuditContext) -> Verdict | None:
         return None
 
     summary = (
-        "A softmax over log-likelihoods is no one confidence: by "
-        f"{', '.join(overconfident)} the confidence is too high, by {', '.join(underconfident)} "
-        "too low, whichever figures are shown."
+        "Whether the confidence is too high depends on how the log-likelihoods of the choices are "
+        f"normalized: it is too high with {_quote_columns(overconfident)}, but too low with "
+        f"{_quote_columns(underconfident)}. Therefore, no single verdict holds."
     )
     return Verdict("neutral", "Depends on the normalization", summary)
+
+
+def _quote_columns(names: Sequence[str]) -> str:
+    """Return the names of columns for a sentence of the page, which shows them as code."""
+    return join_parts([f"`{name}`" for name in names])
 
 
 def _estimate_confidence_gap(

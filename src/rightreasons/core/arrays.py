@@ -263,7 +263,7 @@ def stack_items(items: Any, name: str) -> Array:
         return np.array(items, dtype=object)
     except ValueError:
         # numpy refuses rows of different lengths.
-        if all(map(_is_row, items)):
+        if all(map(is_row, items)):
             raise _make_length_error(items, name) from None
         # Objects of other types, such as sequences of a user's class, become the items of a vector.
         # With an additional None, removed again, numpy does not look for a second dimension in them.
@@ -308,7 +308,8 @@ def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
 # --- Lists and their items
 
 
-def _is_row(value: object) -> bool:
+def is_row(value: object) -> bool:
+    """Return whether an item is a row of values, and not a single value."""
     return isinstance(value, (list, np.ndarray))
 
 
@@ -400,10 +401,10 @@ def _check_items_are_alike(items: list[Any], types: set[type], name: str) -> Non
     has_missing = type(None) in types
     if (has_only_rows or has_only_values) and not has_missing:
         return
-    has_rows = _is_row(items[0])
+    has_rows = is_row(items[0])
     expected = "a row" if has_rows else "a value"
     for index, item in enumerate(items):
-        if item is None or _is_row(item) is not has_rows:
+        if item is None or is_row(item) is not has_rows:
             raise ValueError(
                 f"Expected {expected} in each item of `{name}`, "
                 f"but item {index} is {describe_kind(item)}."
@@ -1078,7 +1079,7 @@ def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
     arrays = []
     for index, row in enumerate(rows):
         row_name = f"{name}[{index}]"
-        if _is_row(row):
+        if is_row(row):
             array = cast_to_floats(stack_items(row, row_name), row_name)
         else:
             # This raises the error for a value that is not a row.

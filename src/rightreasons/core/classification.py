@@ -16,6 +16,7 @@ from scipy import sparse, special
 
 from rightreasons.core.arrays import Floats
 from rightreasons.core.clusters import MAX_UNITS, count_numbered_units, number_clusters
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import ROUNDING_TOLERANCE, Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -73,11 +74,14 @@ def classification_scores(
     Args:
         predictions: (N,) predicted classes.
         references: (N,) labels.
-        n_classes: Number of classes K. If None (default), it is the largest class that occurs, plus
+        n_classes: Number of classes K. Macro F1 is then the mean over all K classes, and a class
+            that is neither a label nor predicted counts as 0, as with `labels=range(K)` in
+            scikit-learn. If None (default), the mean is over the classes that occur among labels or
+            predictions, as in scikit-learn without `labels`. K is then the largest of them plus
             one, and at least two.
-        average: "binary" (F1 of class 1), "macro" (mean over the classes that occur among labels or
-            predictions), "micro" (equal to accuracy, as each item has one label) or "weighted"
-            (mean weighted by the number of items).
+        average: "binary" (F1 of class 1), "macro" (mean over the classes), "micro" (equal to
+            accuracy, as each item has one label) or "weighted" (mean weighted by the number of
+            items).
 
     Returns:
         Accuracy, F1, and the F1 of each class.
@@ -98,7 +102,10 @@ def classification_scores(
     check_one_of(average, AVERAGES, "average")
     pairs = _LabeledPredictions.parse(predictions, references, n_classes)
     if average == "binary" and pairs.n_classes != 2:
-        raise ValueError(f"Expected two classes for average='binary', but got {pairs.n_classes}.")
+        raise OptionError(
+            f"Expected two classes for average='binary', but got {pairs.n_classes}.",
+            option="average",
+        )
 
     is_correct = pairs.predictions == pairs.labels
     hits = pairs.count(pairs.labels[is_correct])
@@ -116,7 +123,9 @@ def classification_scores(
     if average == "binary":
         averaged = float(f1[1]) if occurs[1] else None
     elif average == "macro":
-        averaged = float(f1[occurs].mean())
+        # A class that does not occur is averaged only if the user has counted it.
+        is_averaged = occurs if n_classes is None else np.ones_like(occurs)
+        averaged = float(f1[is_averaged].mean())
     elif average == "micro":
         # Each incorrect prediction is one false positive and one false negative.
         averaged = accuracy_of_items

@@ -36,6 +36,9 @@ _DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
 _DISK_FAILURE_CODES = (errno.EROFS, errno.EIO)
 """Codes of a read-only and of a broken disk."""
 
+_DOUBLE_END = re.compile(r"([!?…]|\.\.\.|(?<!\.)\.)\.$")
+"""End of a sentence with a period after it; three periods are an ellipsis."""
+
 _NETWORK_PACKAGES = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
 
 
@@ -74,6 +77,10 @@ class SeveralSourcesError(OptionError):
 
 class UnreadAnswersError(OptionError):
     """Generated answers of which most cannot be read. It ends a run before further requests."""
+
+
+class ScoreKindError(OptionError):
+    """Scores of another kind than stated, such as logits for probabilities. It ends a run at once."""
 
 
 class OptionTypeError(_OptionAwareError, TypeError):
@@ -182,6 +189,8 @@ def format_error(error: BaseException) -> str:
     Example:
         >>> format_error(ValueError("Expected 2 rows,\n but got 3."))
         'Expected 2 rows, but got 3.'
+        >>> format_error(RuntimeError("The device is lost."))
+        'An error inside rightreasons: RuntimeError: The device is lost.'
         >>> format_error(PermissionError(13, "Permission denied", "report/index.html"))
         "Expected access to 'report/index.html', but got: permission denied."
         >>> format_error(OSError(28, "No space left on device", "report/index.html"))[:74]
@@ -189,7 +198,8 @@ def format_error(error: BaseException) -> str:
         >>> format_error(KeyError("text"))
         "An error inside rightreasons: KeyError: 'text'."
     """
-    message = _describe_error(error)
+    # A sentence that quotes another error at its end would have two periods.
+    message = _DOUBLE_END.sub(r"\1", _describe_error(error))
     if len(message) > MAX_MESSAGE_CHARS:
         # The beginning of a message states what was expected, and its end how to fix it.
         half = MAX_MESSAGE_CHARS // 2

@@ -273,6 +273,10 @@ class QuestionOptions(Options):
         """Return about how many passes per item the question needs in addition to the predictions."""
         return 0.0
 
+    def find_item_limit(self, context: Any) -> int | None:
+        """Return about how many items the question uses at most; None for all items."""
+        return None
+
 
 def make_unknown_option_error(
     name: str,

@@ -1,4 +1,4 @@
-"""Pieces of sentences for messages: counts with their nouns, quoted values and suggestions.
+"""Pieces of sentences for messages: counts with their nouns, names, quoted values and suggestions.
 
 Whatever comes from a user is quoted in one line of bounded length, without invisible characters:
 `escape_name` quotes a name, and `format_value` any other value.
@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path, PureWindowsPath
+
+PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest", "data")
+"""Names of folders that do not distinguish one model, or one data set, from another."""
 
 _MIN_SIMILARITY = 0.5
 """Minimum `difflib` ratio of a name that is suggested in place of an unknown one."""
@@ -181,3 +185,33 @@ def add_article(noun: str) -> str:
     if starts_with_vowel or noun.startswith("nd"):
         return f"an {noun}"
     return f"a {noun}"
+
+
+def short_name(model: str) -> str:
+    """Shorten the path of a model or of data to a name for a report.
+
+    The name is the last part of the path, or the last two parts if the last one is a common word such
+    as "best". A hub id is not shortened.
+
+    Args:
+        model: A path, perhaps of another computer, or a hub id.
+
+    Example:
+        >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone")
+        ('google-bert/bert-base-uncased', 'tone')
+        >>> short_name("/a/b/best"), short_name("../ann/reviews.csv")
+        ('b/best', 'reviews.csv')
+    """
+    path: Path | PureWindowsPath = Path(model)
+    if not path.is_absolute() and PureWindowsPath(model).is_absolute():
+        path = PureWindowsPath(model)
+    if isinstance(path, Path) and path.exists():
+        path = path.resolve()
+    elif not path.is_absolute() and not model.startswith((".", "~")):
+        # Any other relative path that does not exist here is a hub id.
+        return model
+    # Many folders are called "best" or "checkpoint-500", so the name of the parent is added.
+    is_plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
+    if is_plain:
+        return "/".join(path.parts[-2:])
+    return path.name

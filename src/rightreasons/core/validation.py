@@ -386,8 +386,10 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     seen_ids: set[str] = set()
     for index, text in enumerate(texts):
         if text in seen_ids:
+            # Only the name of an argument is code, and not a phrase such as "id of a.csv".
+            shown_name = f"`{name}`" if name.isidentifier() else name
             raise ValueError(
-                f"Expected each `{name}` once, but {text!r} is repeated at item {index}."
+                f"Expected each {shown_name} once, but {text!r} is repeated at item {index}."
             )
         seen_ids.add(text)
     return texts
@@ -409,7 +411,7 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     """
     # A copy: callers may change their list later.
     items = list(to_array_or_list(texts, name, "a sequence of texts"))
-    check_text_items(items, name, allow_empty=allow_empty)
+    _check_text_items(items, name, allow_empty=allow_empty)
     return items
 
 
@@ -433,7 +435,7 @@ def check_choice_lists(
     items = _parse_lists(rows, name, unit="choices")
     # Wrong types come before wrong numbers: they show that a column was mixed up.
     for index, choices in enumerate(items):
-        check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
+        _check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
     for index, choices in enumerate(items):
         if len(choices) < 2:
             raise ValueError(
@@ -475,7 +477,7 @@ def check_token_lists(
     return items
 
 
-def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
+def _check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
     """Check that a list has at least one item, that all are strings, and that none is blank.
 
     Args:
@@ -553,29 +555,6 @@ def check_labels(
     """
     labels = _to_whole_numbers(references, name)
     _check_label_range(labels, n_classes, name=name, minimum=minimum)
-    return labels
-
-
-def to_labels(
-    array: NDArray[Any],
-    values: object,
-    name: str,
-) -> Integers:
-    """Check an array of class labels from 0, and return them as int64.
-
-    It is `check_labels` for input that is already an array.
-
-    Args:
-        array: (N,) labels from `to_numpy`.
-        values: Labels as the user gave them, for error messages.
-        name: Name of the labels in error messages.
-
-    Example:
-        >>> to_labels(np.array([0, 2]), [0, 2], "predictions")
-        array([0, 2])
-    """
-    labels = _cast_to_whole_numbers(array, values, name)
-    _check_label_range(labels, None, name=name, minimum=0)
     return labels
 
 
@@ -873,7 +852,7 @@ def to_probabilities(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     if not isinstance(rows.values, Ragged):
-        return table_to_probabilities(rows.values, scores, name, allow_vector=True)
+        return _table_to_probabilities(rows.values, scores, name, allow_vector=True)
     return _ragged_to_probabilities(rows.values, scores, name)
 
 
@@ -914,7 +893,7 @@ def check_scores(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(predictions, name)
-    return table_to_probabilities(table, scores, name, allow_vector=allow_vector)
+    return _table_to_probabilities(table, scores, name, allow_vector=allow_vector)
 
 
 def check_ragged(
@@ -973,7 +952,7 @@ def check_logits(
 
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(items, name)
-    checked = table_to_probabilities(table, scores, name, allow_vector=True)
+    checked = _table_to_probabilities(table, scores, name, allow_vector=True)
     # The logarithm of a probability of 0 is minus infinity, which is a valid logit.
     with np.errstate(divide="ignore"):
         if scores == "probabilities":
@@ -1006,7 +985,7 @@ def as_ragged(rows: object, name: str) -> Ragged:
     return Ragged.of_table(table)
 
 
-def table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
+def _table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
     """Check a table of class scores, and convert it to probabilities.
 
     Args:
@@ -1103,10 +1082,16 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
         value = float(values.reshape(-1)[index])
         raise ValueError(
             f"Expected probabilities between 0 and 1 in `{name}`, but row {row} holds "
-            f"{value:.6g}. Divide percentages by 100, and set scores='logits' for raw model "
+            f"{value:.6g}. Divide percentages by 100, or set `scores` to logits for raw model "
             "outputs."
         )
     return np.clip(values, 0.0, 1.0)
+
+
+def has_numbers_outside(values: Floats) -> bool:
+    """Return whether finite numbers are outside [0, 1] by more than `RANGE_TOLERANCE`."""
+    is_outside = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
+    return bool((is_outside & np.isfinite(values)).any())
 
 
 def _check_row_sums(sums: Floats, name: str) -> None:

@@ -2,7 +2,9 @@
 
 `easy_hard_gap` compares the accuracy on both kinds of items. Its p-value comes from an approximate
 randomization test, and its intervals from a bootstrap; if items form clusters, from Student's t and
-a bootstrap of whole clusters.
+a bootstrap of whole clusters. The interval of the accuracy over all items is the usual one of a
+share: how many items are Easy is a matter of chance, too, which a bootstrap within both kinds leaves
+out.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rightreasons.core.bootstrap import make_quantile_interval
+from rightreasons.core.bootstrap import bootstrap_mean, make_quantile_interval
 from rightreasons.core.clusters import number_clusters
+from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -66,7 +69,8 @@ class EasyHardGap(Run):
         p_value: Two-sided approximate randomization test of gap = 0 over all runs; Student's t if
             there are clusters.
         interval: Interval of the gap over items.
-        accuracy_interval: Interval of `accuracy`.
+        accuracy_interval: Interval of `accuracy` over items of both kinds: Wilson for a single run,
+            bootstrap of the items' means over several runs.
         easy_accuracy_interval: Interval of `easy_accuracy`.
         hard_accuracy_interval: Interval of `hard_accuracy`.
         easy_hard_gap_std: Population standard deviation of the gap over runs; None for a single
@@ -274,7 +278,7 @@ def _compute_intervals(
     resampling: Resampling,
     rng: np.random.Generator,
 ) -> dict[str, Interval]:
-    """Compute percentile bootstrap intervals of the gap and of the accuracies.
+    """Compute the intervals of the gap and of the accuracies.
 
     Args:
         pooled: Figures of all runs together.
@@ -296,15 +300,13 @@ def _compute_intervals(
         easy_means, hard_means = _resample_clusters(
             shares, answers.easy, answers.units, n_resamples, rng
         )
-    easy_share = answers.easy.mean()
     resamples = {
         "easy_hard_gap": easy_means - hard_means,
-        "accuracy": easy_share * easy_means + (1 - easy_share) * hard_means,
         "easy_accuracy": easy_means,
         "hard_accuracy": hard_means,
     }
 
-    intervals = {}
+    intervals = {"accuracy_interval": _compute_accuracy_interval(answers, resampling)}
     for name, values in resamples.items():
         figure = getattr(pooled, name)
         interval = make_quantile_interval(values, resampling.level, method=method)
@@ -317,6 +319,23 @@ def _compute_intervals(
         field = "interval" if name == "easy_hard_gap" else f"{name}_interval"
         intervals[field] = interval
     return intervals
+
+
+def _compute_accuracy_interval(answers: _Answers, resampling: Resampling) -> Interval:
+    """Compute the interval of the accuracy over all items, whichever of these are Easy.
+
+    Args:
+        answers: Answers of the runs.
+        resampling: Level, number of resamples and seed.
+    """
+    # Each answer of a single run is correct or not, as in all other accuracies of a report.
+    if answers.n_runs == 1:
+        return make_rate_interval(answers.hits, resampling, answers.units)
+    shares = answers.hits / answers.n_runs
+    # Sorted, so that rounding errors do not depend on the order of independent items.
+    if answers.units is None:
+        shares = np.sort(shares)
+    return bootstrap_mean(shares, bounds=(0.0, 1.0), clusters=answers.units, resampling=resampling)
 
 
 def _compute_deviations(runs: list[Run]) -> dict[str, float | None]:

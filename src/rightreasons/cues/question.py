@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -288,7 +289,10 @@ CUES = Question(
         Part("alone", figures=("cue_only_accuracy",)),
         Part(
             "gap",
-            (Plot("easy_hard", draw_gap, GAP), Examples("hard_errors", list_hard_errors)),
+            (
+                Plot("easy_hard", draw_gap, GAP),
+                Examples("hard_errors", list_hard_errors, lambda m: "hard_accuracy"),
+            ),
             figures=("easy_hard_gap", "easy_accuracy", "hard_accuracy"),
             condition=lambda m: m.gap,
         ),
@@ -300,7 +304,9 @@ CUES = Question(
             figure="easy_hard_gap",
             plot="easy_hard",
             size=lambda m: max(m.gap.easy_hard_gap, 0.0),
-            contrast=lambda m: (m.gap.easy_accuracy, m.gap.hard_accuracy),
+            pair=lambda m: tuple(itertools.islice(list_hard_errors(m), 1)),
+            contrast=lambda m: (get_accuracy(m, "easy_accuracy"), get_accuracy(m, "hard_accuracy")),
+            item_figure=lambda m: "hard_accuracy",
             condition=lambda m: m.gap,
         ),
         Lead(

@@ -115,11 +115,6 @@ class DifficultyMeasurement:
         return [self.fisher.ids[row] for row in self.rows]
 
     @property
-    def labeled(self) -> NDArray[np.bool_]:
-        """(n,) whether each item has a label."""
-        return np.asarray(self.labels >= 0)
-
-    @property
     def correct(self) -> NDArray[np.bool_]:
         """(n,) whether each prediction is the label."""
         return np.asarray(self.predicted == self.labels)
@@ -158,7 +153,7 @@ class DifficultyMeasurement:
 
         [] if there are too few labels for two groups.
         """
-        labeled = np.flatnonzero(self.labeled)
+        labeled = np.flatnonzero(self.labels >= 0)
         # With fewer items than this in a group, its interval would span most accuracies.
         n_groups = min(MAX_GROUPS, len(labeled) // MIN_GROUP_SIZE)
         if n_groups < 2:

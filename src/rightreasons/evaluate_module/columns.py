@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rightreasons.core.arrays import concatenate_rows, describe_kind, stack_items
+from rightreasons.core.arrays import concatenate_rows, describe_kind, is_row, stack_items
 from rightreasons.core.validation import (
     as_ragged,
     check_flags,
@@ -78,11 +78,11 @@ def find_form(values: Any) -> Form:
     """
     if isinstance(values, np.ndarray):
         return Form(has_rows=values.ndim > 1, has_texts=False)
-    if not _is_row(values[0]):
+    if not is_row(values[0]):
         return Form(has_rows=False, has_texts=isinstance(values[0], str))
     # The first row that is not empty shows the type of the values.
     for row in values:
-        if _is_row(row) and len(row):
+        if is_row(row) and len(row):
             return Form(has_rows=True, has_texts=isinstance(row[0], str))
     return Form(has_rows=True, has_texts=False)
 
@@ -140,10 +140,6 @@ def concatenate_columns(columns: Sequence[Any]) -> Any:
             column = column.tolist()
         items.extend(column)
     return items
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, (list, np.ndarray))
 
 
 def _select_dtype(dtypes: Sequence[str], form: Form, value: Any) -> str:

@@ -14,6 +14,7 @@ import datasets
 import numpy as np
 
 from rightreasons.audited.logged_arms import ArmAnswer, LoggedArms
+from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.files import make_multiple_choice_features
@@ -106,8 +107,9 @@ def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Esti
     # Orders of choices are compared only if all items have the same number of choices.
     sizes = set(tables.sizes().tolist())
     if len(sizes) == 1 and len(tables) > 1 and arms.has_orders(sizes.pop()):
-        is_steady, clusters = pick_in_orders(tables, arms.choose)
-        estimates["order_consistency"] = estimate_rate(is_steady, resampling, clusters)
+        ordered = pick_in_orders(tables, arms.choose)
+        clusters = select_clusters(tables.units, ordered.is_answered)
+        estimates["order_consistency"] = estimate_rate(ordered.is_steady, resampling, clusters)
     return estimates | _estimate_scored(tables, arms, resampling)
 
 

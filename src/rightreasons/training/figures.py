@@ -100,14 +100,23 @@ class Classification(Family):
             {"accuracy": ..., "f1": ...}.
         """
         top = evaluation.top
-        result = classification_scores(
-            top.predicted,
-            top.labels,
-            # Count all classes of the model, also those that do not occur in the evaluation.
-            n_classes=evaluation.logits.shape[1],
-            average=self._average,
-        )
+        _check_average(self._average, evaluation)
+        # The number of classes is not passed: only classes that occur in the evaluation count.
+        result = classification_scores(top.predicted, top.labels, average=self._average)
         return {"accuracy": result.accuracy, "f1": result.f1}
+
+
+def _check_average(average: str, evaluation: Evaluation) -> None:
+    """Check that binary F1 has two classes, also if a third one does not occur in an evaluation.
+
+    Raises:
+        OptionError: If it has not.
+    """
+    n_classes = evaluation.logits.shape[1]
+    if average == "binary" and n_classes != 2:
+        raise OptionError(
+            f"Expected two classes for average='binary', but got {n_classes}.", option="average"
+        )
 
 
 class CalibrationErrors(Family):
@@ -354,11 +363,13 @@ class ShortcutTradeoff(Family):
         Returns:
             {"shortcut_tradeoff": ..., "shortcut_rate": ...} of the labeled items.
         """
+        average = self.options.get("average", "macro")
+        _check_average(average, evaluation)
         result = shortcut_tradeoff(
             evaluation.top.predicted,
             evaluation.top.labels,
             evaluation.take_labeled(self.options["cued"], "cued"),
-            average=self.options.get("average", "macro"),
+            average=average,
             # The number of classes is not passed: only classes that occur in the evaluation count.
             resampling=NO_INTERVAL,
         )

@@ -37,11 +37,15 @@ class DoubtResult(NamedTuple):
         flips: Flips of correct and of incorrect answers; () if there are none.
         no_flips: Reason why there are none, or "".
         n_unread: Number of answered items whose second answer cannot be read.
+        doubted: Scores of the items after the doubt. None if there are no flips.
+        repeated: Scores of the items after the neutral request. None if there are no flips.
     """
 
     flips: tuple[Flips, ...]
     no_flips: str
     n_unread: int = 0
+    doubted: Scores | None = None
+    repeated: Scores | None = None
 
 
 class Asking:
@@ -177,15 +181,15 @@ class Asking:
         if not self.prompted.rendering.chat:
             return DoubtResult((), "the model is asked without turns of a conversation")
         scorer = way.scorer(self.prompted)
-        second_answers = []
+        second_scores = []
         for turn, suffix in ((DOUBT, " doubted"), (NEUTRAL_TURN, " again")):
             items = self._follow(way, scorer, answers, turn)
             try:
                 scores = self.score(way, scorer, items, suffix)
             except UnreadAnswersError:
                 return DoubtResult((), "most second answers cannot be read", len(items))
-            second_answers.append(scores.answers(self.split.ids))
-        doubted, repeated = second_answers
+            second_scores.append(scores)
+        doubted, repeated = [scores.answers(self.split.ids) for scores in second_scores]
 
         # The test is paired, so it needs both second answers of an item.
         is_answered = answers != NO_ANSWER
@@ -212,7 +216,7 @@ class Asking:
             )
             if flip is not None:
                 flips.append(flip)
-        return DoubtResult(tuple(flips), "", n_unread)
+        return DoubtResult(tuple(flips), "", n_unread, *second_scores)
 
     def _follow(
         self, way: Way, scorer: Prompted, answers: NDArray[np.int64], turn: str

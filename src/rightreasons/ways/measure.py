@@ -18,7 +18,7 @@ from rightreasons.audited.splits import AuditSplit
 from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
+from rightreasons.core.results import NOT_SERIALIZED, Result
 from rightreasons.core.scores import Scores
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
@@ -57,6 +57,27 @@ class AskedWay(Result):
     excluded: str = ""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class WaysAnswers:
+    """Answers to N labeled items in each prompt format, and after a doubt.
+
+    Attributes:
+        split: The items.
+        options: N lists of the answers in words.
+        scores: Scores of the items in each of W formats.
+        doubted: Scores after a doubt of the answers in the first format. None without a doubt.
+        repeated: Scores after a neutral second request, its control. None without a doubt.
+        has_confidence: Whether the scores are confidences, and not a single generated answer.
+    """
+
+    split: AuditSplit
+    options: Sequence[Sequence[str]]
+    scores: Sequence[Scores]
+    doubted: Scores | None
+    repeated: Scores | None
+    has_confidence: bool = True
+
+
 @dataclasses.dataclass(frozen=True)
 class WaysFigures(Result):
     r"""Accuracy over prompt formats; see `measure_ways`.
@@ -75,6 +96,7 @@ class WaysFigures(Result):
             verdict of the first. They are drawn at random, so that the interval is about all
             formats.
         no_verdict: Question without a verdict in any format -> the reason.
+        answers: The answers to each item, which are not stored. None if they are not known.
     """
 
     n_items: int
@@ -88,6 +110,9 @@ class WaysFigures(Result):
     n_unread_again: int = 0
     same_verdict: Mapping[str, Estimate] = dataclasses.field(default_factory=dict)
     no_verdict: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    answers: WaysAnswers | None = dataclasses.field(
+        default=None, repr=False, compare=False, metadata=NOT_SERIALIZED
+    )
 
     @property
     def given_up(self) -> Flips | None:
@@ -157,6 +182,7 @@ def measure_ways(
 
     asked_ways = []
     answers_by_way = []
+    scores_by_way = []
     reason_by_question: dict[str, str] = {}
     for number, way in enumerate(ways):
         scorer = way.scorer(prompted)
@@ -166,6 +192,7 @@ def measure_ways(
         verdicts = judge(scorer, scores)
         asked_ways.append(_describe_way(way, scorer, answers, verdicts, asking, resampling))
         answers_by_way.append(answers)
+        scores_by_way.append(scores)
         # The reason for a missing verdict, such as a missing column, is the same for all formats.
         if number == 0:
             for question, (_, reason) in verdicts.items():
@@ -190,6 +217,15 @@ def measure_ways(
         n_unread_again=doubt.n_unread,
         same_verdict=_compare_verdicts(asked_ways, reason_by_question, resampling),
         no_verdict=reason_by_question,
+        # The page shows single items, whose answers audit.json does not store.
+        answers=WaysAnswers(
+            split=split,
+            options=[prompted.rendering.texts(item) for item in asking.items],
+            scores=scores_by_way,
+            doubted=doubt.doubted,
+            repeated=doubt.repeated,
+            has_confidence=not prompted.answers_once,
+        ),
     )
 
 

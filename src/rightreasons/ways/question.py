@@ -7,6 +7,7 @@ question.md.j2.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,9 +20,21 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.scores import Scores
 from rightreasons.models.prompted import Prompted
 from rightreasons.page import plots
+from rightreasons.page.parts import Example, ItemFigure
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
+from rightreasons.ways.examples import compare_doubt, compare_formats, list_examples
 from rightreasons.ways.measure import WaysFigures, measure_ways
 from rightreasons.ways.options import WaysOptions
 from rightreasons.ways.spread import POWER
@@ -30,6 +43,9 @@ CHATTERJEE = "Chatterjee et al. 2024"
 SCLAR = "Sclar et al. 2024"
 SELECTED = "Sclar et al. 2024; selection on the other half of the items is of this package"
 SHARMA = "Sharma et al. 2023; the neutral second request is of this package"
+
+N_EXAMPLES = 3
+"""Number of examples of a list."""
 
 LARGE = ("some", "large")
 """Levels of a figure that is significantly above its margin."""
@@ -207,6 +223,45 @@ def get_doubt_size(measurement: WaysFigures) -> float:
     return 0.0 if given_up is None else max(given_up.value or 0.0, 0.0)
 
 
+def list_item_figures(measurement: WaysFigures) -> Iterator[ItemFigure]:
+    """Yield what becomes of the correct answers in the worst format, and after a doubt."""
+    # Two reports are compared by these figures only if one of them is about them.
+    formats = compare_formats(measurement)
+    if formats is not None:
+        yield ItemFigure.from_arrays(
+            "lost_by_format",
+            "Correct in the best format, incorrect in the worst",
+            "lower",
+            formats.ids,
+            formats.values,
+            low=-1.0,
+            is_finding=depends_on_format(measurement),
+        )
+    doubt = compare_doubt(measurement)
+    if doubt is not None:
+        yield ItemFigure.from_arrays(
+            "given_up",
+            "Correct answer given up when doubted",
+            "lower",
+            doubt.ids,
+            doubt.values,
+            low=-1.0,
+            is_finding=gives_up(measurement),
+        )
+
+
+def list_format_examples(measurement: WaysFigures) -> tuple[Example, ...]:
+    """Return items that are answered correctly in the best format only, the clearest first."""
+    note = "Only the prompt format differs."
+    return tuple(itertools.islice(list_examples(compare_formats(measurement), note), N_EXAMPLES))
+
+
+def list_doubt_examples(measurement: WaysFigures) -> tuple[Example, ...]:
+    """Return correct answers that only a doubt makes incorrect, the clearest first."""
+    note = "After a neutral second request, the answer is still correct."
+    return tuple(itertools.islice(list_examples(compare_doubt(measurement), note), N_EXAMPLES))
+
+
 WAYS = Question(
     name="ways",
     title="Does the prompt format matter?",
@@ -254,13 +309,17 @@ WAYS = Question(
             (
                 Plot("formats", draw_formats, SCLAR, condition=lambda m: m.spread),
                 Table("formats", list_formats, SCLAR),
+                Examples("formats", list_format_examples, lambda m: "lost_by_format"),
             ),
             figures=("format_difference", "format_spread"),
         ),
         Part("verdicts", figures=("posix",)),
         Part(
             "doubt",
-            (Table("doubt", list_flips, SHARMA, condition=lambda m: m.flips),),
+            (
+                Table("doubt", list_flips, SHARMA, condition=lambda m: m.flips),
+                Examples("doubt", list_doubt_examples, lambda m: "given_up"),
+            ),
             figures=("given_up",),
         ),
     ),
@@ -272,13 +331,23 @@ WAYS = Question(
             figure="format_difference",
             plot="formats",
             size=get_format_size,
+            pair=lambda m: list_format_examples(m)[:1],
+            item_figure=lambda m: "lost_by_format",
             condition=depends_on_format,
         ),
-        Lead("doubt", figure="given_up", size=get_doubt_size, condition=gives_up),
+        Lead(
+            "doubt",
+            figure="given_up",
+            size=get_doubt_size,
+            pair=lambda m: list_doubt_examples(m)[:1],
+            item_figure=lambda m: "given_up",
+            condition=gives_up,
+        ),
         Lead("steady", figure="format_difference", plot="formats", condition=is_steady),
         Lead("open", figure="format_difference", plot="formats"),
     ),
     data=lambda m: m.to_dict(),
+    by_item=list_item_figures,
     # Stored predictions are of one prompt.
     without_model="A model must answer anew in other prompt formats, but its predictions are stored.",
     reads="none",

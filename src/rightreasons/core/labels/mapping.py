@@ -89,5 +89,10 @@ def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
     if column.how == BY_NUMBER:
         # For example, "by number, as the labels count from 1".
         return f"{column.how}, as {column.reason}" if column.reason else column.how
-    # A number among words, such as 1 next to "yes".
-    return column.reason or "by the number that stands for the name"
+    if column.reason:
+        return column.reason
+    # A number among words, such as 1 next to "yes", or a word that `label_names` renames.
+    is_number = value.strip().lstrip("+-").isdecimal()
+    if is_number:
+        return "by the number that stands for the name"
+    return "by its new name"
