@@ -36,7 +36,7 @@ gc.set_threshold(10_000, 20, 20)
 
 SMOKE = {
     "tests/zoo/test_zoo.py::test_the_mechanisms_are_families_of_the_installed_transformers",
-    "tests/zoo/test_zoo.py::test_wrong_masks_are_noticed_in_bfloat16_but_for_one_token_in_long_texts",
+    "tests/zoo/test_zoo.py::test_wrong_masks_are_detected_in_bfloat16_but_for_one_token_in_long_texts",
     "tests/fuzzing/test_fuzzing.py::test_every_input_has_the_right_figure_or_one_sentence[classes]",
     "tests/faults/test_faults.py::test_every_command_that_writes_has_a_case",
     "tests/report/test_render.py::test_the_page_fits_the_window_and_asks_for_nothing[light-1280]",

@@ -45,6 +45,7 @@ def write_helm(folder, n_correct, *, model="openai/m", task="mmlu:subject=law", 
         states.append(
             {
                 "instance": instance,
+                "train_trial_index": 0,
                 "output_mapping": mapping,
                 "request": {"prompt": "long", "model": model},
                 "result": {"success": True, "completions": [{"text": f" {LETTERS[1 - pick]}"}]},

@@ -302,7 +302,7 @@ def test_bad_input() -> None:
     raw = ModelAnswers(np.full((10, 2), 3.0))
     with pytest.raises(
         ValueError,
-        match="set scores='logits'",
+        match="set `scores` to logits",
     ):
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.

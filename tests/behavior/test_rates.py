@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.behavior.expectations import Answers, evaluate_cases
 from rightreasons.behavior.generalization import (
     compare_generalization,
     generalization_score,
     harmonic_mean,
 )
-from rightreasons.behavior.predictions import asks_for_neutral
+from rightreasons.behavior.predictions import asks_for_neutral, neutral_probabilities
 from rightreasons.behavior.rates import FunctionalityResult, find_low_pass_rates, pass_rates
 from rightreasons.core.errors import OptionError
 from rightreasons.core.suites import SuiteTable
@@ -240,6 +240,23 @@ def test_functionalities_count_alike_whatever_their_size():
 def test_bad_input(predictions, changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         pass_rates(predictions, table(**changes), outputs="labels")
+
+
+def test_numbers_of_labels_are_no_names_whichever_of_them_occur():
+    # The labels 0, 1 and 2 are called "1", "2" and "3". Label 1 is expected.
+    stars = table(label_names=("1", "2", "3"))
+    assert pass_rates([1, 1, 0, 0, 0, 0], stars, outputs="labels").passed[:2] == [True, True]
+    # The same predictions hold if label 0 is not among them.
+    assert pass_rates([1, 1, 2, 2, 2, 2], stars, outputs="labels").passed[:2] == [True, True]
+    with pytest.raises(ValueError, match="between 0 and 2"):
+        pass_rates([3, 1, 1, 1, 1, 1], stars, outputs="labels")
+    # Texts may be names.
+    assert pass_rates(["2", "1", *"1111"], stars, outputs="texts").passed[:2] == [True, False]
+
+
+def test_predictions_without_a_length_are_counted():
+    with pytest.raises(ValueError, match="but got 4"):
+        pass_rates((label for label in [1, 0, 1, 1]), table(), outputs="labels")
 
 
 @pytest.mark.parametrize("names", [None, ("negative", "neutral", "positive")])

@@ -186,7 +186,7 @@ def test_tables_that_are_no_files():
     for table, message in (
         (
             pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]),
-            "each .column of the table. once, but 'p' is repeated",
+            "each column of the table once, but 'p' is repeated",
         ),
         ([0, 1], r"a table .*, but got \[0, 1\]"),
         (

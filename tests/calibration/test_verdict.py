@@ -78,6 +78,55 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
 
 
 @pytest.mark.parametrize(
+    ("gap", "gap_level", "error_level", "p_value", "label"),
+    [
+        (0.03, "unknown", "unknown", 0.5, "Overconfident, perhaps by 5 points or more"),
+        (-0.02, "small", "unknown", 0.5, "Underconfident, by less than 5 points on average"),
+        (
+            0.0,
+            "small",
+            "unknown",
+            0.001,
+            "Miscalibrated at some confidence levels, perhaps by 5 points or more",
+        ),
+        (0.0, "unknown", "unknown", 0.5, "Miscalibration neither shown nor ruled out"),
+    ],
+)
+def test_a_gray_label_says_what_is_shown_and_what_is_open(
+    gap, gap_level, error_level, p_value, label
+):
+    # A gap of 0 is not significant, any other one is.
+    estimate = Estimate(gap, gap - abs(gap) / 2, gap + abs(gap) / 2)
+    if not gap:
+        estimate = Estimate(0.0, -0.03, 0.03)
+    measured = SimpleNamespace(
+        figures={"confidence_gap": estimate},
+        decided={"confidence_gap": estimate, "ece_debiased": Estimate(0.04)},
+        consistency=SimpleNamespace(p_value=p_value, confidence_level=0.95),
+    )
+    answers = CalibrationAnswers(None, None, measured)
+    vars(answers)["decisions"] = {
+        "confidence_gap": Decision(gap_level, 900),
+        "ece_debiased": Decision(error_level, 900),
+    }
+
+    assert CALIBRATION.prose.of(m=answers).title("verdict.open") == label
+
+
+def test_enough_items_that_settle_nothing_are_not_called_hopeless():
+    rng = np.random.default_rng(4)
+    # Off by 4 points of 5, which 600 items neither show nor rule out.
+    rule, answers = verdict(*spread(rng, 600, over=0.04), rng, 0)
+    assert (rule.key, answers.n_needed) == ("open", None)
+
+    figures = dict.fromkeys(("accuracy", "mean_confidence", "confidence_gap"), Estimate(0.5))
+    summary = CALIBRATION.prose.of(m=answers, figures=figures, split="test")("verdict.open")
+
+    assert "So many items usually settle the question" in summary
+    assert "More items would narrow its interval." in summary
+
+
+@pytest.mark.parametrize(
     ("low", "high", "expected"),
     [(0.01, 0.03, True), (-0.03, -0.01, True), (-0.01, 0.01, False), (None, None, False)],
 )

@@ -22,7 +22,7 @@ PACKAGE = SOURCE / "rightreasons"
 
 MAX_FILES_OF_A_FOLDER = 32
 MAX_PARAMETERS = 7
-MAX_FILES_OF_A_ROW = 121
+MAX_FILES_OF_A_ROW = 122
 """Files that run while a row of a csv becomes a page: plain files of one subject are many."""
 
 KERNEL_ROOMS = {

@@ -16,6 +16,7 @@ from rightreasons.core.classification import (
 )
 from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
+from rightreasons.shortcuts.tradeoff import shortcut_tradeoff
 
 
 def draw_items(n=200, k=4, seed=0):
@@ -48,10 +49,27 @@ class TestScores:
 
     def test_a_class_that_never_occurs_has_no_f1(self):
         # Classes 0 and 1 have one hit in three labels and predictions each.
-        result = classification_scores([0, 1, 1], [0, 1, 0], n_classes=3)
+        result = classification_scores([0, 1, 1, 3], [0, 1, 0, 3])
 
-        assert result.class_f1 == (2 / 3, 2 / 3, None)
-        assert result.f1 == pytest.approx(2 / 3)
+        assert result.class_f1 == (2 / 3, 2 / 3, None, 1)
+        assert result.f1 == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
+
+    @pytest.mark.parametrize("n_classes", [None, 3, 5])
+    @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+    def test_a_class_that_never_occurs_counts_as_in_scikit_learn_and_in_the_tradeoff(
+        self, average, n_classes
+    ):
+        predictions, labels = draw_items(k=2)
+        options = {"average": average, "n_classes": n_classes}
+
+        f1 = classification_scores(predictions, labels, **options).f1
+        tradeoff = shortcut_tradeoff(predictions, labels, [True] * len(labels), **options)
+
+        # Without `labels`, the mean is over the classes that occur; with it, over all of them.
+        classes = None if n_classes is None else range(n_classes)
+        expected = f1_score(labels, predictions, average=average, labels=classes, zero_division=0)
+        assert f1 == pytest.approx(expected)
+        assert tradeoff.score == pytest.approx(f1)
 
     def test_a_class_that_is_never_predicted_has_an_f1_of_0(self):
         result = classification_scores([0, 0], [0, 1])
@@ -81,7 +99,7 @@ class TestScores:
             (([0.5], [0], {}), ValueError, None, "whole numbers"),
             (([], [], {}), ValueError, None, "empty"),
             (([0], [0], {"average": "Macro"}), OptionError, ("average",), "'macro'"),
-            (([0], [2], {"average": "binary"}), ValueError, None, "two classes"),
+            (([0], [2], {"average": "binary"}), OptionError, ("average",), "two classes"),
             (([0], [0], {"n_classes": 1}), OptionError, ("n_classes",), "at least 2"),
         ],
     )

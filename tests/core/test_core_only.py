@@ -102,10 +102,10 @@ def test_models_other_than_those_of_torch_are_audited_without_torch(tmp_path):
     assert "warm" in audits["estimator"]["shortcuts"]
     assert "gradients" in audits["estimator"]["difficulty"]
     stored_verdict = audits["stored"]["shortcuts"]
-    assert stored_verdict.startswith("Words are swapped and the model asked again")
+    assert stored_verdict.startswith("The tests swap words and query the model again")
     assert audits["server"]["cues"] == "No Easy and Hard items"
     verdicts = {answers["calibration"] for answers in audits.values()}
-    assert verdicts == {"No miscalibration shown"}
+    assert verdicts == {"Miscalibration neither shown nor ruled out"}
 
     code, message = report["commands"].pop("audit")
     assert code == 2

@@ -1,10 +1,11 @@
-"""One set of defaults: how intervals are resampled and which seed is taken is the same for every function."""
+"""Defaults change only deliberately, and seeds and resampling have the same one in every function."""
 
 import importlib
 import inspect
 import pkgutil
 
 import rightreasons
+from public_defaults import RECORD, list_defaults
 from rightreasons.core.resampling import Resampling
 
 QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
@@ -35,3 +36,10 @@ def test_seeds_and_resampling_have_one_default():
         flat = {"confidence_level", "n_resamples"} <= set(parameters)
         assert not flat, f"{name} takes the options one by one"
     assert min(found.values()) > 1
+
+
+def test_defaults_and_limits_are_those_of_the_record():
+    recorded = RECORD.read_text("utf-8").splitlines()
+
+    # After a deliberate change: `python tests/public_defaults.py`, and a line of CHANGELOG.md.
+    assert list_defaults() == recorded

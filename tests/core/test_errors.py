@@ -170,6 +170,24 @@ def test_a_mistake_of_ours_names_its_type():
     assert format_error(AssertionError()) == "An error inside rightreasons: AssertionError."
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("The device is lost.", "The device is lost."),
+        ("The device is lost", "The device is lost."),
+        ("Is it lost?", "Is it lost?"),
+        ("It is lost...", "It is lost..."),
+    ],
+)
+def test_a_quoted_message_ends_its_sentence_once(message, expected):
+    crash = RuntimeError(message)
+    quoting = ValueError(f"Expected a device, but got: {message}.")
+
+    assert format_error(crash) == f"An error inside rightreasons: RuntimeError: {expected}"
+    assert format_error(quoting) == f"Expected a device, but got: {expected}"
+    assert format_error(ValueError("lost...")) == "lost..."
+
+
 def test_an_error_without_a_message_is_its_type():
     assert format_error(ValueError()) == "ValueError"
     assert get_first_line(ValueError()) == "ValueError"

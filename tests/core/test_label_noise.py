@@ -113,3 +113,16 @@ def test_nothing_is_estimated_without_disputed_labels():
 
     assert share.value is None
     assert not share.has_interval
+
+
+def test_the_interval_is_wider_than_the_sampling_error_alone():
+    # 141 disputed labels, of which .738 are expected to be incorrect. If the noise were known, the
+    # interval would be narrower than that of 141 equal labels, +-1.96 sqrt(.738 * .262 / 141).
+    probabilities, labels, _ = draw_items(1000, 2, 0.15, seed=4)
+    rows = find_disputed_labels(probabilities, labels)
+
+    share = estimate_incorrect_share(probabilities, labels, rows)
+
+    binomial_error = 1.96 * np.sqrt(share.value * (1 - share.value) / len(rows))
+    assert share.high - share.value > 1.2 * binomial_error
+    assert share.value - share.low > 1.2 * binomial_error

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.cues.easy_hard import _resample_clusters, easy_hard_gap
 from rightreasons.cues.labels import parse_runs
@@ -29,10 +30,25 @@ class TestOneRun:
         # Six coins with 3 hits: their 0.025 and 0.975 quantiles are 1/6 and 5/6.
         assert result.hard_accuracy_interval.low == pytest.approx(1 / 6)
         assert result.hard_accuracy_interval.high == pytest.approx(5 / 6)
-        # Four of ten are Easy; both kinds are seldom at an end of theirs together.
-        easy, hard = result.easy_accuracy_interval, result.hard_accuracy_interval
-        low, high = 0.4 * easy.low + 0.6 * hard.low, 0.4 * easy.high + 0.6 * hard.high
-        assert low < result.accuracy_interval.low < 0.7 < result.accuracy_interval.high < high
+        # The accuracy on all items has the interval of every other accuracy, whichever are Easy.
+        assert result.accuracy_interval == make_rate_interval([1] * 7 + [0] * 3, Resampling())
+
+    def test_the_interval_of_the_accuracy_includes_the_number_of_easy_items(self):
+        # All Easy items are correct and no Hard one is. Which share is Easy differs between samples:
+        # 4 of 10, whose Wilson interval is [0.168, 0.687]. A bootstrap within both kinds has no width.
+        one_run = easy_hard_gap([0] * 4 + [1] * 6, [0] * 10, EASY)
+        assert one_run.accuracy_interval.low == pytest.approx(0.168, abs=1e-3)
+        assert one_run.accuracy_interval.high == pytest.approx(0.687, abs=1e-3)
+        two_runs = easy_hard_gap([[0, 0]] * 4 + [[1, 1]] * 6, [0] * 10, EASY)
+        assert two_runs.accuracy_interval.low < 0.25
+        assert two_runs.accuracy_interval.high > 0.6
+
+    def test_the_interval_of_the_accuracy_counts_clusters_once(self):
+        arguments = ([0] * 7 + [1] * 3, [0] * 10, EASY)
+        single = easy_hard_gap(*arguments).accuracy_interval
+        paired = easy_hard_gap(*arguments, clusters=[0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+        width = paired.accuracy_interval.high - paired.accuracy_interval.low
+        assert width > single.high - single.low
 
     def test_items_that_all_agree_leave_a_width(self):
         # n items of one kind show none of another that has a share of 1 - 0.025^(1/n) with a chance of 0.025.
@@ -276,3 +292,20 @@ def test_the_p_value_of_clusters_that_all_agree():
     result = easy_hard_gap([0] * 4 + [1] * 5, [0] * 9, easy, clusters=clusters)
 
     assert result.p_value == pytest.approx(2 * stats.t.sf(1 / (1 / 16 + 1 / 25) ** 0.5, 2))
+
+
+def test_the_p_value_of_clusters_of_both_kinds():
+    # Right: 3 of 4 Easy items and 1 of 4 Hard ones; the gap is 3/4 - 1/4. An Easy item adds (its hit - 3/4) / 4 to
+    # the linearized gap, a Hard item -(its hit - 1/4) / 4. The clusters add
+    #   a: Easy 1, Hard 1 -> 1/16 - 3/16 = -2/16      b: Easy 1, Hard 0 -> 1/16 + 1/16 = 2/16
+    #   c: Easy 1, Hard 0 -> 1/16 + 1/16 = 2/16       d: Easy 0, Hard 0 -> -3/16 + 1/16 = -2/16
+    easy = [True, False] * 4
+    hits = [1, 1, 1, 0, 1, 0, 0, 0]
+    clusters = ["a", "a", "b", "b", "c", "c", "d", "d"]
+    of_clusters = 4 / 3 * 4 * (2 / 16) ** 2
+    of_smoothing = 1 / 4**2 + 1 / 4**2
+
+    result = easy_hard_gap([1 - hit for hit in hits], [0] * 8, easy, clusters=clusters)
+
+    expected = 2 * stats.t.sf(0.5 / (of_clusters + of_smoothing) ** 0.5, 3)
+    assert result.p_value == pytest.approx(expected)

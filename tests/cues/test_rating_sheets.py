@@ -125,7 +125,7 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
     with pytest.raises(ValueError, match=r"16 items in rater-2.csv, but got 15"):
         read_rating_sheets(data, files)
     files[1].write_text("".join([*lines, lines[3]]), "utf-8")
-    with pytest.raises(ValueError, match="`item of rater-2.csv` once"):
+    with pytest.raises(ValueError, match="each item of rater-2.csv once"):
         read_rating_sheets(data, files)
     with pytest.raises(ValueError, match="at least 2 raters"):
         read_rating_sheets(data, files[:1])

@@ -103,12 +103,12 @@ def test_local_files_are_preferred(tmp_path):
 def test_the_change_of_the_gap_is_in_percent_and_quoted_for_all_of_balanced_copa(tmp_path):
     easy = [True, True, False, False]
     answers = {
-        # Easy items are all correct, and Hard ones all incorrect: a gap of 100 points.
-        "tiny/original": [1, 1, 1, 1],
+        # Both Easy and one of two Hard items are correct: a gap of 50 points.
+        "tiny/original": [1, 1, 1, 0],
         # One of two Easy and one of two Hard items: no gap.
         "tiny/balanced_50": [1, 0, 1, 0],
-        # Both Easy and one of two Hard items: 50 points.
-        "tiny/balanced": [1, 1, 1, 0],
+        # One of two Easy and both Hard items: -50 points.
+        "tiny/balanced": [0, 1, 0, 0],
     }
     trained = {"answers": answers, "labels": [1, 1, 0, 0], "easy": easy}
     settings = {"models": {"tiny": "folder"}, "trained": "training", "n_permutations": 20}
@@ -117,7 +117,7 @@ def test_the_change_of_the_gap_is_in_percent_and_quoted_for_all_of_balanced_copa
     result = copa_steps.compare_training_sets(work)
 
     figures = [row["figures"] for row in result["rows"]]
-    assert [row["original"] for row in figures] == [100, 100]
-    assert [row["balanced"] for row in figures] == [0, 50]
-    assert [row["difference"]["value"] for row in figures] == [100, 50]
-    assert result["facts"]["value"] == 50
+    assert [row["original"] for row in figures] == [50, 50]
+    assert [row["balanced"] for row in figures] == [0, -50]
+    assert [row["difference"]["value"] for row in figures] == [50, 100]
+    assert result["facts"]["value"] == 100

@@ -17,6 +17,7 @@ from transformers import (
 
 import rightreasons.training
 from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import softmax
 from rightreasons.training.metrics import compute_metrics
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts, tiny_tokenizer
@@ -61,6 +62,19 @@ def test_the_tradeoff_divides_the_f1_that_is_logged():
 
     assert figures["f1"] == 1.0
     assert figures["shortcut_tradeoff"] == figures["f1"] / 0.5
+
+
+@pytest.mark.parametrize(("name", "options"), [("f1", {}), ("shortcut_tradeoff", {"cued": [1, 0]})])
+def test_binary_f1_of_a_model_with_three_classes_is_refused_also_if_one_does_not_occur(
+    name, options
+):
+    logits = np.array([[3.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
+
+    compute = compute_metrics(name, average="binary", **options)
+    with pytest.raises(OptionError, match="two classes") as error:
+        compute(evaluation(logits, np.array([0, 1])))
+
+    assert error.value.option == ("average",)
 
 
 def test_figures_are_plain_and_in_the_order_of_the_names(scored):

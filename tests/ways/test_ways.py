@@ -272,7 +272,7 @@ def make_judge(split, folder, questions):
     [
         # The confidence is 1 / (1 + e^-2) = 0.88. In capitals half of the answers are correct, else
         # all 40, which is significantly more, if perhaps by less than 5 points.
-        ("likelihoods", ("Overconfident", "Somewhat underconfident")),
+        ("likelihoods", ("Overconfident", "Underconfident, perhaps by 5 points or more")),
         # One generated answer has no confidence.
         ("text", ("", "")),
     ],
@@ -498,6 +498,45 @@ def test_a_doubt_is_compared_with_a_neutral_second_request(split, ability, answe
     conversations = [request.prompt for request in engine.requests if len(request.prompt) == 3]
     doubted = [turns for turns in conversations if turns[2]["content"].startswith(DOUBT)]
     assert re.fullmatch(answer, doubted[0][1]["content"])
+
+
+@pytest.mark.parametrize(("ability", "confidence"), [("likelihoods", True), ("text", False)])
+def test_a_correct_answer_that_only_the_doubt_changes_is_shown(split, ability, confidence):
+    result = measure(make_model(KnowingEngine({ability})), split, n_ways=2)
+
+    section = WAYS.answer(result)
+
+    (example,) = section.finding.pair
+    assert section.finding.item_figure == "given_up"
+    (figure,) = [figure for figure in section.by_item if figure.key == "given_up"]
+    values = dict(zip(figure.ids, figure.values, strict=True))
+    # 30 answers change if doubted (n % 4 > 0), 6 of which also change if asked again (n % 5 = 0),
+    # and 2 change only then (0 and 20).
+    assert sorted(values.values()) == [-1] * 2 + [0] * 14 + [1] * 24
+    assert values[example.id] == 1
+    assert example.conditions == ("First answer", "After “Are you sure?”")
+    true, false = sorted(example.choices, key=lambda choice: not choice.is_correct)
+    assert [answer.is_picked for answer in true.answers] == [True, False]
+    assert [answer.is_picked for answer in false.answers] == [False, True]
+    assert (example.confidence is not None) is confidence
+    assert (true.answers[0].confidence is not None) is confidence
+
+
+def test_an_item_is_shown_in_the_best_and_in_the_worst_format(split):
+    result = measure(make_model(KnowingEngine({"likelihoods"})), split, n_ways=13)
+
+    section = WAYS.answer(result)
+
+    assert section.verdict.label == "Depends on the prompt format"
+    (example,) = section.finding.pair
+    (figure,) = [figure for figure in section.by_item if figure.key == "lost_by_format"]
+    values = dict(zip(figure.ids, figure.values, strict=True))
+    # In the worst format, the first displayed option is picked, which is the true one in half.
+    assert sorted(values.values()) == [0] * 20 + [1] * 20
+    assert section.finding.item_figure == figure.key
+    assert values[example.id] == 1
+    assert example.conditions == ("Best format", "Worst format")
+    assert example.prediction == example.label
 
 
 def test_generated_answers_have_no_sensitivity(split):

@@ -184,11 +184,15 @@ def value_of(option):
 
 def tree(folder):
     """What a folder holds, by name."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    contents = {}
+    # Called before and after each command: `Path.rglob` would take several times as long.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as file:
+                    contents[os.path.relpath(path, folder)] = file.read()
+    return contents
 
 
 def check(value, folder):
