@@ -61,6 +61,26 @@ def test_the_first_kept_answer_is_correct_and_the_conditions_are_side_by_side():
         assert (incorrect.id, incorrect.label, incorrect.prediction) == ("a", "y", "x")
 
 
+def test_short_items_come_before_long_ones_and_confident_before_hesitant_ones():
+    prompts = ["long " * 30, "Short?", "Brief?", "Short and incorrect?"]
+    table = make_table(
+        id=["long", "hesitant", "confident", "incorrect"],
+        prompt=prompts,
+        choices=[["x", "y"]] * 4,
+        label=[0, 0, 0, 1],
+    )
+    tables = ProbeTables({ORIGINAL: table, "no_question": table}, (1,), 0)
+    rows = Ragged.of_table(np.array([[0.99, 0.01], [0.6, 0.4], [0.8, 0.2], [0.95, 0.05]]))
+    vars(tables)["confidences"] = {ORIGINAL: rows, "no_question": rows}
+    picked = dict.fromkeys((ORIGINAL, "no_question"), rows.argmax())
+    measurement = SimpleNamespace(tables=tables, picked=picked, probe="no_question", scored=True)
+
+    examples = list(list_kept_examples(measurement))
+
+    # The items have 32, 3, 3 and 5 words, of which the first quartile is 3.
+    assert [example.id for example in examples] == ["confident", "hesitant", "long", "incorrect"]
+
+
 def make_ordered(**options):
     """Answers to three items with three choices in two orders, of which the second is reversed."""
     table = make_table(

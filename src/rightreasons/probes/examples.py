@@ -159,8 +159,8 @@ def _get_confidences(
 def _rank_rows(measurement: ProbesMeasurement, strength_by_row: Mapping[int, float]) -> list[int]:
     """Sort the rows of items, the clearest examples first.
 
-    Items that are answered correctly before the change come first, and among them the shorter half.
-    Of these, the one with the strongest effect comes first.
+    Items that are answered correctly before the change come first, and among them those of the
+    shortest quarter. Of these, the one with the strongest effect comes first.
 
     Args:
         measurement: The measurement.
@@ -177,13 +177,14 @@ def _rank_rows(measurement: ProbesMeasurement, strength_by_row: Mapping[int, flo
         text = " ".join([prompts[row], *choices[row]])
         n_words_by_row[row] = len(text.split())
     # Without any item, there is no median.
-    median_length = 0.0
+    # Short items fit on the first screen.
+    max_short_words = 0.0
     if n_words_by_row:
-        median_length = float(np.median(list(n_words_by_row.values())))
+        max_short_words = float(np.quantile(list(n_words_by_row.values()), 0.25))
 
     def rank(row: int) -> tuple[bool, bool, float, str]:
         """Return a key that is smaller for a clearer example; ids break ties."""
-        is_long = bool(n_words_by_row[row] > median_length)
+        is_long = bool(n_words_by_row[row] > max_short_words)
         return not is_correct[row], is_long, -strength_by_row[row], str(ids[row])
 
     return sorted(strength_by_row, key=rank)

@@ -373,7 +373,13 @@ const startItems = (section, data, tryItem) => {
   section.querySelectorAll("[hidden]").forEach(element => (element.hidden = false));
   chooseSplit(state.split);
   relist();
-  return { showItem, showAffected };
+  // A link shows all such items, whatever was filtered before.
+  const showAllAffected = column => {
+    control.search.value = "";
+    control.outcome.value = "";
+    showAffected(column);
+  };
+  return { showItem, showAffected: showAllAffected };
 };
 
 // ---------------------------------------------------------------- reasons
