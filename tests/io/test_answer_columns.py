@@ -5,6 +5,7 @@ import pytest
 
 from rightreasons.core.errors import OptionError
 from rightreasons.io import read_predictions
+from rightreasons.io.descriptions import make_description
 from rightreasons.io.resolve import resolve
 
 N_ROWS = 90
@@ -234,3 +235,39 @@ def test_objects_of_a_label_and_a_score_are_answers_with_a_confidence():
     assert predictions.kind == "confidence"
     # Three of four answers are the label.
     assert predictions.references.sum() == 15
+
+
+def test_texts_numbers_and_lists_that_are_not_read_are_named():
+    rows = {
+        "question": [f"Is statement {row} true?" for row in range(N_ROWS)],
+        "label": [row % 2 for row in range(N_ROWS)],
+        "passage": [f"Statement {row} holds on odd days." for row in range(N_ROWS)],
+        "agreement": [(row % 7) / 7 for row in range(N_ROWS)],
+        "log_share": [-row / 3 for row in range(N_ROWS)],
+        "spans": [[f"a{row}", f"b{row}"] for row in range(N_ROWS)],
+        # Ids, counts, and columns of few values, which are listed with their counts, are not among them.
+        "key": [f"doc-{row}" for row in range(N_ROWS)],
+        "length": [row * 3 for row in range(N_ROWS)],
+        "topic": ["law", "art"] * (N_ROWS // 2),
+    }
+
+    sentence = resolve(rows).unused
+
+    assert "Not read: passage (texts), agreement (numbers), log_share (numbers)" in sentence
+    assert "spans (lists or objects)." in sentence
+    assert "Not used: topic" in sentence
+    assert not {"key", "length"} & set(sentence.replace(",", " ").split())
+
+
+def test_columns_of_an_expression_are_read():
+    rows = {
+        "good": [f"The {row} cats sleep." for row in range(N_ROWS)],
+        "bad": [f"The {row} cats sleeps." for row in range(N_ROWS)],
+        "label": [0] * N_ROWS,
+    }
+    arguments = {"prompt_column": "{{ 'Which?' }}", "choices_column": "{{ [good, bad] }}"}
+
+    resolution = resolve(make_description({"data": rows, "label_column": "label", **arguments}))
+
+    assert resolution.kind == "multiple_choice"
+    assert "Not read" not in resolution.unused

@@ -671,3 +671,24 @@ def test_nul_characters_are_named(tmp_path):
 
     with pytest.raises(OptionError, match="NUL characters"):
         as_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_rows"),
+    [("|:---|---:|", 3), ("|-----|---|", 3), ("| - | - |", 4), ("| --- | good |", 4)],
+)
+def test_the_line_below_headings_of_markdown_is_no_row(tmp_path, rule, n_rows):
+    lines = [
+        "| text | label |",
+        rule,
+        "| A fine film. | good |",
+        "| --- | --- |",
+        "| Dull. | bad |",
+    ]
+    path = tmp_path / "reviews.md"
+    path.write_text("\n".join(lines))
+
+    table = as_table(path)
+
+    # Only the line below the headings is a rule, and only with three dashes in each cell.
+    assert len(table) == n_rows

@@ -799,3 +799,18 @@ def test_a_column_cannot_be_both_answers_and_labels():
         read_predictions(columns, answers_alone=True, label_column="prediction")
 
     assert error.value.option == ("label_column",)
+
+
+def test_scores_with_exchanged_names_raise_a_doubt(tmp_path):
+    # In 36 of 40 rows, the score of the label is in the column of the other class.
+    rows = 18 * ["0.8,0.2,up", "0.3,0.7,down"] + 2 * ["0.1,0.9,up", "0.9,0.1,down"]
+    path = tmp_path / "moods.csv"
+    path.write_text("\n".join(["p_down,p_up,label", *rows]))
+
+    parsed = read_predictions(path)
+
+    assert "match 10.0% of the answers, but would match 90.0%" in parsed.doubt
+    assert "(“down” for “up”, “up” for “down”)" in parsed.doubt
+    # With the names exchanged, nothing is doubtful.
+    path.write_text("\n".join(["p_up,p_down,label", *rows]))
+    assert read_predictions(path).doubt == ""

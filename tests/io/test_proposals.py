@@ -387,6 +387,118 @@ def test_the_log_probability_of_an_answer_is_its_confidence():
     assert parsed.predictions[1] == pytest.approx(np.exp(-0.06))
 
 
+def test_log_probabilities_of_all_classes_are_scores_whatever_they_are_called():
+    # Class k has k² + 1 + row % 5 of 8 + 3 (row % 5) shares.
+    shares = np.array(
+        [[k * k + 1 + row % 5 for k in range(3)] for row in range(N_ROWS)], dtype=float
+    )
+    probabilities = shares / shares.sum(axis=1, keepdims=True)
+    columns = np.log(probabilities).T.tolist()
+    table = {"text": QUESTIONS, "gold": ["low", "mid", "high"] * 8}
+    table |= dict(zip(("lp_low", "lp_mid", "lp_high"), columns, strict=True))
+
+    with pytest.warns(UserWarning, match="e to their power"):
+        parsed = read_predictions(table)
+
+    assert parsed.label_names == ("low", "mid", "high")
+    # Row 1 has shares of 2, 3 and 6 of 11.
+    assert np.exp(parsed.predictions[1]) == pytest.approx([2 / 11, 3 / 11, 6 / 11])
+    assert resolve(table).columns["scores"] == ("lp_low", "lp_mid", "lp_high")
+
+
+def make_probabilities(answers, positive):
+    """Return fractions above 0.5 in the rows of an answer, and below in others: 0.51, 0.52, … or 0.01, 0.02, …"""
+    fractions = []
+    for row, answer in enumerate(answers):
+        start = 0.5 if answer == positive else 0.0
+        fractions.append(start + (row + 1) / 100)
+    return fractions
+
+
+@pytest.mark.parametrize("order", [("gold", "predicted"), ("predicted", "gold")])
+def test_fractions_that_decide_the_answers_are_the_probability_of_one(order):
+    gold = ["oui", "non", "non", "oui"] * 12
+    predicted = ["oui" if row % 8 == 1 else label for row, label in enumerate(gold)]
+    columns = {"gold": gold, "predicted": predicted}
+    table = {f"colonne {name[0]}": columns[name] for name in order}
+    table["p"] = make_probabilities(predicted, positive="non")
+
+    with pytest.warns(UserWarning, match="above 0.5"):
+        parsed = read_predictions(table)
+
+    # The positive class is the last one, whichever column of classes comes first.
+    assert parsed.label_names == ("oui", "non")
+    assert parsed.predictions.tolist() == table["p"]
+    assert parsed.references.tolist() == [label == "non" for label in gold]
+
+
+def test_fractions_above_a_half_in_rows_of_both_answers_are_a_confidence():
+    gold = ["oui", "non", "non", "oui"] * 12
+    predicted = ["oui" if row % 8 == 1 else label for row, label in enumerate(gold)]
+    table = {"g": gold, "v": predicted, "p": [0.5 + (row + 1) / 100 for row in range(48)]}
+
+    with pytest.warns(UserWarning, match="fractions from 0 to 1"):
+        parsed = read_predictions(table)
+
+    assert parsed.kind == "confidence"
+    assert parsed.references.tolist() == [row % 8 != 1 for row in range(48)]
+
+
+@pytest.mark.parametrize("system", [None, "You classify reviews of hotels."])
+def test_the_turns_of_a_conversation_are_text_and_label(system):
+    labels = ["up", "down", "down"] * 8
+    rows = []
+    for question, label in zip(QUESTIONS, labels, strict=True):
+        turns = [{"from": "human", "values": question}, {"from": "gpt", "values": label}]
+        if system is not None:
+            turns.insert(0, {"from": "system", "values": system})
+        rows.append({"turns": turns})
+    position = 0 if system is None else 1
+
+    resolution = resolve(datasets.Dataset.from_list(rows))
+
+    assert resolution.columns["text"] == (f'{{{{ turns[{position}]["values"] }}}}',)
+    assert resolution.columns["label"] == (f'{{{{ turns[{position + 1}]["values"] }}}}',)
+    assert [item["text"] for item in resolution.items] == QUESTIONS[:3]
+    # Classes are sorted by name: "up" is class 1.
+    assert [item["label"] for item in resolution.items] == [1, 0, 0]
+
+
+def test_turns_of_different_numbers_have_no_positions():
+    rows = []
+    for row, question in enumerate(QUESTIONS):
+        turns = [{"content": question}, {"content": ["up", "down"][row % 2]}]
+        rows.append({"messages": turns + turns[: row % 2]})
+
+    assert not resolve(datasets.Dataset.from_list(rows)).readable
+
+
+@pytest.mark.parametrize("values", [(False, True), (0, 1)])
+def test_flags_next_to_a_confidence_are_the_correctness(values):
+    flags = [values[row % 3 > 0] for row in range(N_ROWS)]
+    table = {"q": QUESTIONS, "conf": [(row + 1) / 30 for row in range(N_ROWS)], "ok": flags}
+
+    with pytest.warns(UserWarning, match="correctness"):
+        parsed = read_predictions(table)
+
+    assert parsed.kind == "confidence"
+    assert parsed.references.tolist() == [row % 3 > 0 for row in range(N_ROWS)]
+    # With a second such column, either may be the correctness.
+    assert not resolve({**table, "seen": flags[::-1]}).readable
+
+
+def test_sentences_of_ideographs_are_texts_and_names_are_not():
+    sentences = [f"{chr(0x4E00 + row)}部电影非常好看" for row in range(N_ROWS)]
+    names = [f"{chr(0x4E00 + row)}小明" for row in range(N_ROWS)]
+    table = {"句子": sentences, "作者": names, "情感": ["好", "坏", "坏", "好"] * 6}
+
+    resolution = resolve(table)
+
+    # 8 ideographs are 16 columns wide, which is more than twice 7; 3 are 6 columns.
+    assert resolution.columns["text"] == ("句子",)
+    assert resolution.columns["label"] == ("情感",)
+
+
 def test_an_empty_column_of_predictions_makes_no_predictions():
     rows = [{"data": {"text": text}, "predictions": []} for text in QUESTIONS]
     table = datasets.Dataset.from_list(rows)

@@ -616,6 +616,46 @@ def test_a_passage_may_be_missing_and_letters_are_no_part_of_choices():
     assert data["choices"][:] == [["2", "3"], ["Ann", "Bob"]]
 
 
+def make_choice_rows(make_label):
+    """Return 40 items of 3 choices with correct position row % 3; rows 0, 10, 20 and 30 have a copy of it.
+
+    Counted from 0 instead of 1, the labels of rows 5, 15, 25 and 35 would point at a copied wrong choice.
+    """
+    rows = {"prompt": [], "choices": [], "label": []}
+    for row in range(40):
+        choices = [f"The {animal} of number {row} sleeps." for animal in ("cat", "dog", "owl")]
+        position = row % 3
+        if row % 10 == 0:
+            choices[(position + 1) % 3] = choices[position]
+        if row % 10 == 5:
+            choices[(position + 1) % 3] = choices[(position + 2) % 3]
+        rows["prompt"].append(f"Which animal of number {row} sleeps at noon?")
+        rows["choices"].append(choices)
+        rows["label"].append(make_label(choices, position))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("make_label", "settings"),
+    [
+        (lambda choices, position: position, {}),
+        (lambda choices, position: position + 1, {"first_label": 1}),
+        (lambda choices, position: "ABC"[position], {}),
+        (lambda choices, position: choices[position], {}),
+    ],
+    ids=["from 0", "from 1", "letters", "texts"],
+)
+def test_copies_of_the_correct_choice_are_those_of_the_items(make_label, settings):
+    rows = make_choice_rows(make_label)
+
+    resolution = resolve(make_description({"data": rows, **settings}))
+
+    (doubt,) = [doubt for doubt in resolution.row_doubts if doubt.check == "answer_copies"]
+    # 4 of 40 items are 10 %, and a doubt is open from 5 %.
+    assert (doubt.count, doubt.is_open) == (4, True)
+    assert [example.split()[1] for example in doubt.examples] == ["0", "10", "20"]
+
+
 def test_a_list_of_columns_is_joined_into_prompt_and_choices():
     options = {"prompt_column": "a,b", "choices_column": "c1,c2", "first_label": 0}
     rows = {"a": ["p"], "b": ["q"], "c1": ["x"], "c2": ["y"], "label": [1]}

@@ -161,7 +161,7 @@ def test_items_with_their_correct_choice_twice_are_found():
         choices.append(texts)
     data = make_rows(choices=choices).rename_column("text", "prompt").remove_columns("label")
     data = data.add_column("label", [row % 3 for row in range(40)])
-    roles = RowRoles(("prompt", "choices"), label="label", id="id")
+    roles = RowRoles(("prompt", "choices"), label="label", id="id", has_positions=True)
 
     doubt = check(data, roles=roles)["answer_copies"]
 

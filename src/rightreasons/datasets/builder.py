@@ -910,10 +910,14 @@ def _has_checksums(form: Sequence[Source]) -> bool:
 def _list_paths(form: Splits) -> list[str]:
     """Return the distinct paths of the sources of a form, in the order of its splits.
 
+    Args:
+        form: Split -> paths of its sources, for one of the forms in which a data set is published.
+
     Example:
         >>> _list_paths({"train": ["all.json"], "test": ["all.json", "labels.txt"]})
         ['all.json', 'labels.txt']
     """
+    # The keys of a dictionary are a set that keeps its order.
     paths: dict[str, None] = {}
     for split_paths in form.values():
         for path in split_paths:

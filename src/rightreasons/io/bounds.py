@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -68,8 +69,9 @@ class BoundedEnvironment(SandboxedEnvironment):
         if method in PADDING_METHODS:
             check_widths(args)
         if method in ("format", "format_map"):
-            # In "{:>8}".format(…), the string is the object of the method.
-            check_format(getattr(__obj, "__self__", None))
+            # In "{:>8}".format(…), the string is the object of the method, which jinja 3.1.5 wraps.
+            string_method = inspect.unwrap(__obj)
+            check_format(getattr(string_method, "__self__", None))
         return super().call(__context, __obj, *args, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:

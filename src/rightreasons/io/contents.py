@@ -77,6 +77,7 @@ class Content:
         kind: "text", "number", "flag" (booleans), "list" (of several texts), "marks" (0 or 1 by class), "shares" (numbers
             by class that add up to 1), "mixed" (other objects, or several types) or "empty".
         n_letters: The mean number of letters per cell.
+        width: The mean width of these letters, 2 for an ideograph and similar letters and 1 for others.
         spaced: The share of cells with more than one word.
         coded: The share of cells that look like a code, a link or a date.
         numbers: (n,) the sampled numbers, NaN for empty cells; None unless all cells are numbers.
@@ -87,6 +88,7 @@ class Content:
     n_values: int
     kind: str
     n_letters: float = 0.0
+    width: float = 0.0
     spaced: float = 0.0
     coded: float = 0.0
     numbers: NDArray[np.float64] | None = None
@@ -124,10 +126,11 @@ class Content:
         """Whether the cells are texts to read, with at most a few copies each, and not classes or codes."""
         if self.kind != "text" or self.in_lists or self.n_rows < MIN_ROWS:
             return False
-        if self.coded > MAX_CODED_SHARE or self.n_letters < MIN_TEXT_LETTERS:
+        # An ideograph says as much as several letters.
+        if self.coded > MAX_CODED_SHARE or self.width < MIN_TEXT_LETTERS:
             return False
         # Texts of scripts without spaces look like one word, and are recognized by their length.
-        is_long = self.n_letters > 2 * MIN_TEXT_LETTERS
+        is_long = self.width > 2 * MIN_TEXT_LETTERS
         if self.spaced <= MIN_SPACED_SHARE and not is_long:
             return False
         # Short values that repeat are the names of classes.
@@ -170,7 +173,9 @@ class Content:
         """Whether the cells are numbers up to 0 that differ, and not only integers, like log-probabilities."""
         if self.numbers is None or not self._has_numbers_between(-np.inf, 0):
             return False
-        is_whole = self.numbers == np.floor(self.numbers)
+        # NaN, which differs from itself, is no fraction.
+        values = self.numbers[~np.isnan(self.numbers)]
+        is_whole = values == np.floor(values)
         return not is_whole.all()
 
     def _has_numbers_between(self, lowest: float, highest: float) -> bool:
@@ -396,10 +401,13 @@ def describe_content(cells: Sequence[Any]) -> Content:
 
     # The remaining columns have only strings: count their letters, and cells with spaces or codes.
     n_letters = 0
+    width = 0
     n_spaced = 0
     n_coded = 0
     for value in values:
-        n_letters += _count_letters(value)
+        letters = _list_letters(value)
+        n_letters += len(letters)
+        width += len(letters) + sum(map(_is_wide, letters))
         n_spaced += " " in value.strip()
         n_coded += _CODE.fullmatch(value) is not None
     return Content(
@@ -407,6 +415,7 @@ def describe_content(cells: Sequence[Any]) -> Content:
         n_values=n_values,
         kind="text",
         n_letters=n_letters / len(values),
+        width=width / len(values),
         spaced=n_spaced / len(values),
         coded=n_coded / len(values),
         in_lists=in_lists,
@@ -558,7 +567,11 @@ def _are_consecutive(numbers: NDArray[np.float64]) -> bool:
     return bool((steps == 1).all())
 
 
-def _count_letters(text: str) -> int:
+def _list_letters(text: str) -> list[str]:
     # The Unicode category of letters begins with L. Marks, M, are the vowels of many scripts.
-    categories = map(unicodedata.category, text)
-    return sum(category[0] in "LM" for category in categories)
+    return [character for character in text if unicodedata.category(character)[0] in "LM"]
+
+
+def _is_wide(letter: str) -> bool:
+    # Unicode's East Asian Width: W for ideographs, kana and Hangul, F for full-width Latin letters.
+    return unicodedata.east_asian_width(letter) in "WF"

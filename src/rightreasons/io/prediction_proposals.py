@@ -39,6 +39,22 @@ from rightreasons.io.scores.score_columns import ScoreColumns, spread_objects
 MIN_PURITY = 0.98
 """Minimum share of rows in which the class with the largest score determines the value of a column of answers."""
 
+MIN_ROWS_OF_ANSWER = 5
+"""Minimum number of rows with each of two answers, from which the probability of one is recognized."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassProbability:
+    """A column with the probability of one of two answers.
+
+    Attributes:
+        column: Name of the column, whose numbers are from 0 to 1.
+        answer: The answer in the rows in which the number is above 0.5.
+    """
+
+    column: str
+    answer: str
+
 
 def find_prediction_roles(
     columns: Columns, source_name: str, options: PredictionOptions
@@ -96,14 +112,42 @@ def propose_roles(roles: PredictionRoles) -> PredictionRoles:
     # The columns that replaced objects of scores have no summaries yet.
     if roles.objects:
         contents = describe_contents(roles.columns)
+    if roles.confidences and not roles.correct and not roles.answers and not roles.labels:
+        roles = _propose_correctness(roles, contents)
     # With a column of correctness, labels and answers are not needed.
     if not roles.correct:
         roles = _propose_compared_columns(roles, contents)
     is_graded = bool(roles.correct) or len(roles.labels) == 1
     has_numbers = roles.is_scored or bool(roles.confidences)
     if roles.answers and is_graded and not has_numbers:
-        roles = _propose_confidence(roles, contents)
+        roles = _propose_class_probability(roles, contents)
+        if not roles.is_scored:
+            roles = _propose_confidence(roles, contents)
     return roles
+
+
+def _propose_correctness(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Choose the only column of true and false, or of 1 and 0, as the correctness of answers.
+
+    Next to a confidence without answers, such a column can have no other role.
+
+    Args:
+        roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
+        contents: Column -> the summary of its cells.
+
+    Returns:
+        The roles with the correctness added; unchanged if no column fits, or if several do.
+    """
+    flags = []
+    for name in roles.list_unused():
+        numbers = contents[name].numbers
+        has_flags = numbers is not None and set(numbers) == {0, 1}
+        if has_flags or contents[name].kind == "flag":
+            flags.append(name)
+    if len(flags) != 1:
+        return roles
+    reason = "the only column of true and false, or of 1 and 0"
+    return roles.add_proposal(Role("correctness", (flags[0],), "content", reason), correct=flags)
 
 
 def _propose_compared_columns(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
@@ -159,8 +203,13 @@ def _propose_scores(roles: PredictionRoles, contents: Contents) -> PredictionRol
     if list_columns:
         return _propose_shares(roles, list_columns[0])
     columns = groups[0]
-    role = Role("scores", columns, "content", "they add up to 1 in every row")
-    scores = ScoreColumns(columns, "probabilities")
+    kind = "probabilities"
+    reason = "they add up to 1 in every row"
+    if contents[columns[0]].has_log_fractions:
+        kind = "log_probabilities"
+        reason = "e to their power adds up to 1 in every row"
+    role = Role("scores", columns, "content", reason)
+    scores = ScoreColumns(columns, kind)
     # Scores need labels, so that headings of items are used for them as well.
     proposed = roles.add_proposal(role, scores=[scores], labels=roles.label_headings)
     return _name_scores(proposed, contents)
@@ -479,7 +528,8 @@ def _drop_predicted_columns(
 def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
     """Choose the only two columns that have the same classes and agree more often than by chance.
 
-    The first column is used as the labels. If it were the answers, the accuracy would be the same.
+    The first column is used as the labels, unless a probability shows that it is the answers. Otherwise
+    the accuracy is the same if it is the answers.
 
     Args:
         roles: The roles found so far: for each role, such as `answers`, the columns that may have it.
@@ -497,6 +547,10 @@ def _propose_labels_and_answers(roles: PredictionRoles, contents: Contents) -> P
         names = dict.fromkeys(itertools.chain.from_iterable(pairs))
         return dataclasses.replace(roles, answer_candidates=tuple(names))
     label, answer = pairs[0]
+    unused = roles.list_unused()
+    # Only answers follow from a probability without exceptions.
+    if _find_class_probability(contents, unused, label) is not None:
+        label, answer = answer, label
     min_kappa = MIN_KAPPA
     # A column of free texts that begin with one of the two shows that a model wrote it.
     if _has_texts_with_class(contents, (label, answer)):
@@ -596,6 +650,63 @@ def _propose_answers(roles: PredictionRoles, contents: Contents) -> PredictionRo
         return dataclasses.replace(roles, answer_candidates=tuple(candidates))
     role = Role("answers", (candidates[0],), "content", f"it holds the values of {label!r}")
     return roles.add_proposal(role, answers=candidates, labels=labels)
+
+
+def _propose_class_probability(roles: PredictionRoles, contents: Contents) -> PredictionRoles:
+    """Choose the only column of fractions above 0.5 in the rows of one of two answers as its probability.
+
+    Args:
+        roles: The roles found so far (for each role, the columns that may have it), with answers.
+        contents: Column -> the summary of its cells.
+
+    Returns:
+        The roles with the scores added; unchanged if no column fits, or if several do.
+    """
+    # Without labels, only the correctness of each answer is known, and not its class.
+    if len(roles.labels) != 1:
+        return roles
+    probability = _find_class_probability(contents, roles.list_unused(), roles.answers[0])
+    if probability is None:
+        return roles
+    reason = f"its fractions are above 0.5 in the rows of {probability.answer!r}"
+    role = Role("scores", (probability.column,), "content", reason)
+    scores = ScoreColumns((probability.column,), "probabilities", (probability.answer,))
+    return roles.add_proposal(role, scores=[scores])
+
+
+def _find_class_probability(
+    contents: Contents, candidates: Sequence[str], answer_column: str
+) -> ClassProbability | None:
+    """Return the only column whose fractions are above 0.5 exactly in the rows of one of two answers.
+
+    Args:
+        contents: Column -> the summary of its cells.
+        candidates: The columns that may be the probability of an answer.
+        answer_column: The column that may be the answers.
+
+    Returns:
+        The column and the answer; None if no column fits, if several do, or if there are not two answers.
+    """
+    answers = list(map(str, contents.get_cells(answer_column)))
+    if len(set(answers)) != 2:
+        return None
+    matches = []
+    for name in candidates:
+        content = contents[name]
+        if content.numbers is None or not content.has_fractions:
+            continue
+        # NaN is above no number, so that an empty cell counts as a low probability.
+        is_above = content.numbers > 0.5
+        answers_above = Counter(itertools.compress(answers, is_above))
+        answers_below = Counter(itertools.compress(answers, ~is_above))
+        if min(answers_above.total(), answers_below.total()) < MIN_ROWS_OF_ANSWER:
+            continue
+        # A confidence is above 0.5 in the rows of both answers, and the purity is low.
+        answer = answers_above.most_common(1)[0][0]
+        is_divided = answer != answers_below.most_common(1)[0][0]
+        if is_divided and _measure_purity(is_above.tolist(), answers) >= MIN_PURITY:
+            matches.append(ClassProbability(name, answer))
+    return matches[0] if len(matches) == 1 else None
 
 
 def _propose_confidence(roles: PredictionRoles, contents: Contents) -> PredictionRoles:

@@ -30,6 +30,7 @@ OPTIONS_BY_ROLE = {
     "answers": ("correct_column",),
     "scores": ("score_columns",),
     "confidence": ("confidence_column",),
+    "correctness": ("correct_column",),
 }
 """Role -> the options that name its columns. Answers are named in an expression that compares them with labels."""
 

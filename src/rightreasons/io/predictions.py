@@ -354,11 +354,12 @@ def _add_labels(roles: PredictionRoles, scores: Scores, label: str) -> Predictio
     labels, names = match_labels(
         reading.values, reading.location, names, table, first_label, headings=has_headings
     )
-    # If classes were matched by number, the scores may have them in another order than the labels.
+    # The scores may have the classes in another order than the labels. If the classes were matched
+    # by name, the names of the scores may be exchanged.
     doubt = ""
     is_by_number = labels.how == BY_NUMBER or are_numbers(labels.names)
-    if is_by_number and isinstance(table, np.ndarray):
-        doubt = suggest_class_order(table, labels.ids, names)
+    if isinstance(table, np.ndarray):
+        doubt = suggest_class_order(table, labels.ids, names, is_by_name=not is_by_number)
     match = labels.how
     if labels.reason:
         match += f", as {labels.reason}"

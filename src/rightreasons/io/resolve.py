@@ -25,6 +25,7 @@ from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
 from rightreasons.io.choices.forms import (
     ChoiceForm,
+    describe_unread_choices,
     find_choice_form,
     find_known_form,
     propose_choice_form,
@@ -66,6 +67,7 @@ from rightreasons.io.proposals.agreement import find_marked_classes
 from rightreasons.io.proposals.answer_columns import (
     describe_answer_columns,
     describe_confidence_columns,
+    describe_unread_columns,
 )
 from rightreasons.io.proposals.nested_fields import spread_fields
 from rightreasons.io.reading import as_table
@@ -73,11 +75,14 @@ from rightreasons.io.roles import Role, Roles, add_role_columns, describe_column
 from rightreasons.io.row_checks import (
     Outcomes,
     RowDoubt,
+    RowRoles,
     RowTable,
+    check_answer_copies,
     check_rows,
     describe_unused_columns,
+    settle_doubts,
 )
-from rightreasons.io.row_tables import judge_predictions, make_row_table
+from rightreasons.io.row_tables import choose_checked_split, judge_predictions, make_row_table
 from rightreasons.io.scores.graded_answers import read_graded_answers
 from rightreasons.io.scores.results import Predictions
 
@@ -209,6 +214,11 @@ def _resolve(description: Description) -> Resolution:
     # A user who names the kind needs no hint at another one.
     if "kind" not in description.settings:
         doubts += _describe_other_kind(resolution, columns, table_name)
+    # A user who names the task or the texts knows them.
+    is_named = bool(description.settings.keys() & {"task", "text_column"})
+    if resolution.kind == "classification" and not is_named:
+        has_label = bool(resolution.columns.get("label"))
+        doubts += describe_unread_choices(first_table, has_label=has_label)
     doubts += _describe_unlabeled_rows(resolution.mapping)
     resolution = dataclasses.replace(
         resolution,
@@ -269,7 +279,7 @@ def _add_row_doubts(
     # Questions repeat their context, and have several correct answers. Both look like faults of rows.
     if resolution.kind != "question_answering":
         settled = description.complete(LookOptions()).settled_checks
-        row_doubts = check_rows(rows, settled)
+        row_doubts = settle_doubts([*resolution.row_doubts, *check_rows(rows)], settled)
     return dataclasses.replace(
         resolution,
         row_doubts=tuple(row_doubts),
@@ -380,7 +390,11 @@ def _describe_unused(rows: RowTable, roles: Sequence[Role]) -> str:
         rows: The rows, with the roles of their columns.
         roles: The roles, each with its source: "option", "heading" or "content".
     """
-    sentences = [describe_unused_columns(rows), describe_answer_columns(rows)]
+    sentences = [
+        describe_unused_columns(rows),
+        describe_unread_columns(rows),
+        describe_answer_columns(rows),
+    ]
     # Labels that were chosen by their cells may be correctness instead, next to a confidence.
     if any(role.name == "label" and role.source == "content" for role in roles):
         sentences.append(describe_confidence_columns(rows))
@@ -819,7 +833,22 @@ def _read_choices(description: Description, parts: tables.Parts, table_name: str
         columns=columns,
         mapping=_map_choices(get_values(table, form.label), items["label"][:]),
         items=_list_items(items),
+        row_doubts=_check_choice_items(opened[choose_checked_split(opened)]),
     )
+
+
+def _check_choice_items(items: datasets.Dataset) -> tuple[RowDoubt, ...]:
+    """Return the doubts on multiple-choice items that the rows of their table cannot show.
+
+    The rows may hold the choices in any columns, and the labels as letters, texts or numbers from 1.
+
+    Args:
+        items: The items of the split that an audit would use, with "choices" and positions as labels.
+    """
+    texts = tuple(name for name in ("prompt", "choices") if name in items.column_names)
+    roles = RowRoles(texts, label="label", has_positions=True)
+    doubt = check_answer_copies(RowTable(items, roles))
+    return () if doubt is None else (doubt,)
 
 
 def _list_proposed_roles(

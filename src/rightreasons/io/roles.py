@@ -23,6 +23,7 @@ from rightreasons.io.columns import (
     describe_missing_heading,
     get_cells,
     get_nested_features,
+    is_expression,
 )
 from rightreasons.io.contents import (
     MAX_SAMPLED_ROWS,
@@ -43,7 +44,7 @@ from rightreasons.io.headings import (
     list_usual_columns,
 )
 from rightreasons.io.options import TextOptions
-from rightreasons.io.proposals.nested_fields import spread_fields
+from rightreasons.io.proposals.nested_fields import spread_fields, spread_positions
 from rightreasons.io.proposals.relations import begins_with_class, find_decided_label, list_keys
 from rightreasons.io.row_codes import are_crossed, encode_rows
 
@@ -182,7 +183,8 @@ def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
 
     Returns:
         A mapping from columns, and from dotted names of fields such as "output.label", to summaries of
-        their cells.
+        their cells. If no column contains texts, expressions for the parts of lists, such as
+        '{{ messages[0]["content"] }}', are keys as well.
     """
     fields = get_nested_features(table.features)
     if not fields:
@@ -192,7 +194,12 @@ def describe_columns_and_fields(table: datasets.Dataset) -> Contents:
     if len(table) > MAX_SAMPLED_ROWS:
         arrow = arrow.take(sample_rows(len(table)))
     columns = {name: get_cells(arrow.column(name)) for name in arrow.column_names}
-    return describe_contents({**columns, **spread_fields(columns, in_lists=True)})
+    columns |= spread_fields(columns, in_lists=True)
+    contents = describe_contents(columns)
+    # The texts of a conversation are in lists of messages.
+    if not contents.list_texts(contents):
+        contents = describe_contents({**columns, **spread_positions(columns)})
+    return contents
 
 
 def warn_of_doubts(doubts: Iterable[str]) -> None:
@@ -274,6 +281,8 @@ class _TextRoleFinder:
             fields = get_nested_features(table.features)
             self.known_names = [name for name in self.names if name in contents]
             self.field_names = [name for name in fields if name in contents]
+            # The parts of conversations are read by expressions.
+            self.field_names += filter(is_expression, contents)
 
     def find_texts(self) -> tuple[Role, ...]:
         """Find the texts, and the second texts of pairs, by options, by headings, or by the cells.

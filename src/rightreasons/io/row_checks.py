@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import datasets
 import numpy as np
@@ -68,8 +68,8 @@ MAX_UNUSED_COLUMNS = 8
 
 N_EXAMPLES = 3
 
-EXACT_CHECKS = ("long_format", "repeated_ids", "repeated_rows")
-"""Checks that also apply to tables of fewer than `MIN_ROWS` rows: ids and whole rows do not repeat by accident."""
+EXACT_CHECKS = ("long_format", "answer_copies", "repeated_ids", "repeated_rows")
+"""Checks that also apply to tables of fewer than `MIN_ROWS` rows: what they find does not repeat by accident."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +114,9 @@ class RowRoles:
         further: Other columns that are used, such as scores.
         has_known_copies: Whether copies were searched for when the rows were read. If so, an empty `copied_row` means
             that there are none.
+        item_id: Column of the ids by which examples are named; "" for the numbers of their rows.
+        has_positions: Whether the labels are positions of the correct choices in the column "choices", from 0. The
+            cells of a file may count from 1, or contain letters or the choices themselves.
     """
 
     text: tuple[str, ...] = ()
@@ -123,6 +126,8 @@ class RowRoles:
     copied_row: str = ""
     further: tuple[str, ...] = ()
     has_known_copies: bool = False
+    item_id: str = ""
+    has_positions: bool = False
 
     @property
     def used(self) -> set[str]:
@@ -215,6 +220,9 @@ class RowTable:
         examples = []
         for row in list(rows)[:N_EXAMPLES]:
             example = f"row {row}"
+            # The rows of an audit are not in the order of the file.
+            if self.roles.item_id:
+                example = f"item {self.data[int(row)][self.roles.item_id]}"
             if column:
                 value = str(self.data[int(row)][column])
                 example += f" ({shorten(value)})"
@@ -227,11 +235,10 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
 
     Args:
         table: The rows, the roles of their columns, and the answers of a model.
-        settled: Names of checks whose doubts the user settled, so that they withhold no verdicts; "all"
-            for every check.
+        settled: Names of checks whose doubts the user settled; see `settle_doubts`.
 
     Returns:
-        The doubts that were found: open ones first, otherwise in the order of `CHECKS`.
+        The doubts that were found, in the order of `settle_doubts`.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"id": [*"abcdef"] * 2, "text": [*"ghijkl"] * 2})
@@ -244,13 +251,31 @@ def check_rows(table: RowTable, settled: Sequence[str] = ()) -> list[RowDoubt]:
         if len(table) < MIN_ROWS and name not in EXACT_CHECKS:
             continue
         doubt = check(table)
-        if doubt is None:
-            continue
-        if name in settled or "all" in settled:
+        if doubt is not None:
+            doubts.append(doubt)
+    return settle_doubts(doubts, settled)
+
+
+def settle_doubts(doubts: Iterable[RowDoubt], settled: Sequence[str] = ()) -> list[RowDoubt]:
+    """Close the doubts that a user settled, and sort all doubts as a report lists them.
+
+    Args:
+        doubts: Doubts of one or several tables.
+        settled: Names of checks whose doubts withhold no verdicts; "all" for every check.
+
+    Returns:
+        The doubts: open ones first, otherwise in the order of `CHECKS`.
+    """
+    settled_doubts = []
+    for doubt in doubts:
+        if doubt.check in settled or "all" in settled:
             doubt = dataclasses.replace(doubt, is_open=False)
-        doubts.append(doubt)
-    # Sorting is stable: the order of the checks is that of the report.
-    return sorted(doubts, key=lambda doubt: not doubt.is_open)
+        settled_doubts.append(doubt)
+    check_order = list(CHECKS)
+    return sorted(
+        settled_doubts,
+        key=lambda doubt: (not doubt.is_open, check_order.index(doubt.check)),
+    )
 
 
 # ------------------------------------------------------------------------- repeated rows
@@ -544,14 +569,14 @@ def check_answer_copies(table: RowTable) -> RowDoubt | None:
     An answer that picks the copy is as correct as the label, but counts as incorrect.
 
     Args:
-        table: The rows of a split, whose labels are positions of choices.
+        table: The items of a split. Tables whose labels are not positions are not checked.
 
     Returns:
         The doubt, which withholds verdicts if it affects a share of `MIN_AFFECTED` of the rows or more;
         None if there are few such rows.
     """
     label = table.roles.label
-    if CHOICES not in table.roles.text or not label:
+    if not table.roles.has_positions or CHOICES not in table.roles.text:
         return None
     rows = []
     for row, (choices, position) in enumerate(

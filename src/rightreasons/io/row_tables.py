@@ -50,9 +50,7 @@ def make_row_table(
         columns: Role, such as "text" or "scores" -> the columns that have it.
         outcomes: The answers of a model, and whether they are correct; None if they are unknown.
     """
-    # Audits prefer a test split; otherwise they use the first one.
-    candidates = [name for name in (*TEST_SPLITS, *parts) if name in parts]
-    split = candidates[0]
+    split = choose_checked_split(parts)
     # A role may belong to a field of objects, or to an expression, which become columns.
     names = _list_columns(columns, tuple(columns))
     data = add_nested_columns(parts[split], names)
@@ -61,6 +59,19 @@ def make_row_table(
         train = add_nested_columns(parts["train"], names)
     roles = assign_roles(columns, data)
     return RowTable(data, roles, outcomes, train)
+
+
+def choose_checked_split(splits: Iterable[str]) -> str:
+    """Return the name of the split whose rows are checked: a test split, or else the first one.
+
+    Args:
+        splits: The names of the splits, at least one.
+    """
+    names = tuple(splits)
+    for name in TEST_SPLITS:
+        if name in names:
+            return name
+    return names[0]
 
 
 def assign_roles(columns: ColumnsByRole, data: datasets.Dataset) -> RowRoles:

@@ -1,7 +1,8 @@
 """Splits and rows to evaluate on.
 
 `choose_split` chooses a split, `select_labeled_items` its labeled items, and `choose_rows` some of
-its rows. Every limit on a number of items in this package means the choice of `choose_rows`.
+its rows. Every limit on a number of items in this package means the choice of `choose_rows`, and
+`sort_by_id` puts the rows of an audit into an order that is not that of the file.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.validation import check_count, check_same_length, check_seed
+from rightreasons.io.columns import get_arrow_column
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
 """Names of the splits to evaluate on, the preferred one first."""
 
 RANK_BYTES = 8
 """Size of the pseudo-random rank of a row."""
+
+MAX_SORTED_BYTES = 2**31
+"""Largest table whose rows are copied in another order; Arrow cannot index more text in a column."""
 
 
 def choose_split(
@@ -100,6 +107,83 @@ def select_labeled_items(data: datasets.Dataset) -> datasets.Dataset:
             item has a label.
     """
     return data.select(list_labeled_rows(data))
+
+
+def sort_by_id(data: datasets.Dataset) -> datasets.Dataset:
+    """Return rows in the order of their ids, as `argsort_by_id` has it.
+
+    Args:
+        data: Rows with a column `id` of unique strings or numbers.
+
+    Example:
+        >>> sort_by_id(datasets.Dataset.from_dict({"id": ["b", "10", "9"]}))["id"][:]
+        ['9', 'b', '10']
+    """
+    order = argsort_by_id(data)
+    # Most files are in this order already, and need no copy.
+    file_order = np.arange(len(data))
+    if np.array_equal(order, file_order):
+        return data
+    if data.data.nbytes > MAX_SORTED_BYTES:
+        return data.select(order)
+    # Rows that `select` chooses are slow to read. A sorted copy is as fast as the table itself.
+    table = data.with_format("arrow")[:].take(order)
+    # Without a fingerprint, datasets would pickle and digest the whole table.
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()
+    return datasets.Dataset(table, info=data.info, split=data.split, fingerprint=fingerprint)
+
+
+def argsort_by_id(data: datasets.Dataset) -> NDArray[np.int64]:
+    """Return the (N,) positions of rows in the order of their ids.
+
+    Short ids come first, and ids of one length are sorted by their characters. So "9" comes before
+    "10", and numbered rows keep their order. Rows without ids have row numbers as ids, hence their
+    order is that of the file.
+
+    Args:
+        data: Rows with a column `id` of unique strings or numbers.
+    """
+    ids = get_arrow_column(data, "id").cast(pa.string())
+    lengths = pc.binary_length(ids)
+    table = pa.table({"length": lengths, "id": ids})
+    order = pc.sort_indices(
+        table,
+        sort_keys=[("length", "ascending"), ("id", "ascending")],
+    )
+    positions = order.to_numpy()
+    return np.asarray(positions, dtype=np.int64)
+
+
+def name_groups(tables: Sequence[datasets.Dataset], column: str) -> dict[Any, str]:
+    """Return a name of each group that does not depend on the names in the data: its first id.
+
+    Groups are sampled by these names, so that other names in the data select the same items.
+
+    Args:
+        tables: Splits with a column `id`. A group that occurs in several of them is named by the first
+            of them.
+        column: Column of groups, which a table may lack. None and "" are no groups.
+
+    Returns:
+        Group -> the first id of its rows, in the order of `argsort_by_id`.
+
+    Example:
+        >>> rows = {"id": ["10", "9", "8"], "page": ["b", "b", "a"]}
+        >>> name_groups([datasets.Dataset.from_dict(rows)], "page")
+        {'a': '8', 'b': '9'}
+    """
+    name_by_group: dict[Any, str] = {}
+    for table in tables:
+        if column not in table.column_names:
+            continue
+        ids = table["id"][:]
+        groups = table[column][:]
+        for row in argsort_by_id(table).tolist():
+            group = groups[row]
+            # The first row of a group in this order is the one that names it.
+            if group not in (None, ""):
+                name_by_group.setdefault(group, str(ids[row]))
+    return name_by_group
 
 
 def limit_items(data: datasets.Dataset, limit: int | None, seed: int) -> datasets.Dataset:

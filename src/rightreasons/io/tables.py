@@ -582,7 +582,8 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
         options: Options that name columns, as in `open_dataset`.
 
     Returns:
-        Name of a split -> its rows, with the ids and the columns that `open_splits` would read.
+        Name of a split -> its rows (`table`), their ids, and `names`: "text", "text_pair", "label" or
+        "id" -> the column from which `open_splits` would read it.
 
     Example:
         >>> rows = datasets.Dataset.from_dict({"review": ["Fine.", "Dull."], "label": ["up", "down"], "year": [1, 2]})
@@ -594,6 +595,7 @@ def open_source_rows(name_or_path: Any, *, options: TextOptions) -> dict[str, So
     # Options may name fields of objects, such as "question.stem".
     fields = (options.text_column, options.text_pair_column, options.label_column)
     tables_with_fields = {split: add_nested_columns(data, fields) for split, data in tables.items()}
+    # Split -> which of its columns has the texts, the second texts of pairs, and the labels.
     roles = find_text_roles(tables_with_fields, options, name)
     sources = {}
     for split, data in tables.items():
@@ -806,6 +808,7 @@ def divide_splits(tables: Splits) -> dict[str, datasets.Dataset]:
     column = find_usual_column(tables.column_names, ("split",))
     if column is None:
         return {"": tables}
+    # A word for a split in lower case, such as "dev" -> the name of the split, "validation".
     split_by_word: dict[str, str] = {}
     for split, words in NAMES_OF_SPLITS.items():
         split_by_word |= dict.fromkeys(words, split)

@@ -35,10 +35,12 @@ from rightreasons.io.options import ChoiceOptions
 from rightreasons.io.proposals.choices import (
     ChoiceProposal,
     find_choice_lists,
+    find_unlabeled_choices,
     name_right_choice,
     propose_choices,
     propose_right_choice,
 )
+from rightreasons.io.proposals.pointed_columns import propose_pointed_columns
 from rightreasons.io.proposals.relations import list_keys
 from rightreasons.io.roles import (
     FIRST_TEXT_HEADINGS,
@@ -436,12 +438,55 @@ def propose_choice_form(data: datasets.Dataset) -> ChoiceProposal | None:
 
     Returns:
         The columns; None if no cells look like choices, if a heading shows that there are texts to
-        classify, or if the file has no headings, so that its first row was read as such.
+        classify, or if the file has no headings, so that its first row was read as such. Labels that name
+        the columns of choices, or repeat their texts, are stronger evidence than a heading.
     """
-    has_texts = list_usual_columns(data.column_names, FIRST_TEXT_HEADINGS)
-    if has_texts or is_first_row(data.column_names):
+    if is_first_row(data.column_names):
         return None
-    return propose_choices(describe_columns_and_fields(data))
+    contents = describe_columns_and_fields(data)
+    proposal = propose_pointed_columns(contents)
+    if proposal is not None:
+        return proposal
+    if list_usual_columns(data.column_names, FIRST_TEXT_HEADINGS):
+        return None
+    return propose_choices(contents)
+
+
+def describe_unread_choices(data: datasets.Dataset, *, has_label: bool) -> list[str]:
+    """Return a sentence on columns that look like choices next to a heading of texts to classify.
+
+    Args:
+        data: A table that is read as texts to classify.
+        has_label: Whether a column is read as the label of the texts.
+
+    Returns:
+        The sentence; an empty list if no columns look like choices.
+    """
+    if is_first_row(data.column_names):
+        return []
+    contents = describe_columns_and_fields(data)
+    # The headings of texts, which usually take precedence, are ignored here.
+    proposal = propose_choices(contents)
+    if proposal is not None:
+        choices = format_list([repr(name) for name in proposal.choices])
+        sentence = (
+            f"The texts of {choices} may be choices, and {proposal.label!r} the correct one "
+            f"({proposal.reason}). To read them as such, name them with `choices_column`, and the question "
+            "with `prompt_column`."
+        )
+        return [sentence]
+    names = find_unlabeled_choices(contents)
+    if has_label or not names:
+        return []
+    choices = format_list([repr(name) for name in names])
+    # Sorted, the correct choice is not always the first one.
+    terms = ", ".join(columns.quote_column(name) for name in names)
+    expression = columns.write_expression(f"[{terms}] | sort")
+    sentence = (
+        f"The texts of {choices} may be choices. If one column is always the correct one, set "
+        f"`choices_column` to '{expression}', `prompt_column` to the question, and `label_column` to that column."
+    )
+    return [sentence]
 
 
 def _read_choice_lists(data: datasets.Dataset, form: ChoiceForm) -> ChoiceForm:

@@ -46,6 +46,9 @@ _DECLARATION = re.compile(r"sep=(.)\s*")
 # The error message of Arrow for a row with another number of cells.
 _INVALID_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
 
+# A cell of the line below the headings of a table of Markdown, as in "|:---|---:|".
+_RULE = re.compile(r":?-{3,}:?")
+
 # The end of a long row in a message of Arrow.
 _CUT = " ..."
 
@@ -105,6 +108,7 @@ def read_separated(path: Path, form: FileForm, source_name: str, suffix: str) ->
     rows = _drop_empty_rows(table.slice(int(has_heading)))
     if has_heading:
         _check_repeated_heading(rows, first_row, source_name)
+        rows = _drop_rule(rows)
     return rows
 
 
@@ -560,6 +564,22 @@ def _drop_empty_rows(table: pa.Table) -> pa.Table:
     if not pc.any(is_empty).as_py():
         return table
     return table.filter(pc.invert(is_empty))
+
+
+def _drop_rule(rows: pa.Table) -> pa.Table:
+    """Drop the line that separates the headings from the rows in a table of Markdown.
+
+    Args:
+        rows: The rows below the headings.
+    """
+    if len(rows) == 0:
+        return rows
+    cells = [column[0].as_py().strip() for column in rows.columns]
+    filled_cells = [cell for cell in cells if cell]
+    # A single column of dashes may be a text.
+    if len(filled_cells) < 2 or not all(map(_RULE.fullmatch, filled_cells)):
+        return rows
+    return rows.slice(1)
 
 
 def _check_repeated_heading(rows: pa.Table, heading: list[str], source_name: str) -> None:

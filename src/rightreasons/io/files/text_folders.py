@@ -56,8 +56,11 @@ def read_text_folder(path: Path) -> dict[str, pa.Table]:
         file = _find_label(name)
         if file is not None:
             files.append(file)
+    labels = set()
+    for file in files:
+        labels.add(file.label)
     # A single folder holds parts of a data set, and not a class.
-    if len({file.label for file in files}) < 2:
+    if len(labels) < 2:
         return {}
     _warn_of_unread_files(names, files, path)
 

@@ -130,6 +130,7 @@ def read_inspect_columns(log: Row, log_name: str, *, scorer: str | None = None) 
     scores = _get_scores(samples, scorer, log_name)
     columns = make_id_columns([sample["id"] for sample in samples])
     n_with_choices = sum(bool(sample.get("choices")) for sample in samples)
+    # A choice is one of a list, and another answer is a text: one log has one or the other.
     if 0 < n_with_choices < len(samples):
         raise ValueError(f"Expected samples of one kind in {log_name}, but only some have choices.")
     if n_with_choices:
@@ -685,6 +686,7 @@ def letter_log_probabilities(
     """
     answer_token = None
     for token in _list_tokens(output):
+        # Tokens come with the space before them, as in " B". A later token replaces earlier ones.
         if _strip_token(token.get("token")) == answer:
             answer_token = token
     if not answer or answer_token is None:

@@ -105,6 +105,7 @@ def read_lm_eval_columns(rows: Sequence[Row], log_name: str, log_filter: str | N
         if not isinstance(document, Mapping):
             document = {}
         documents.append(document)
+    # Requests of an audit are answers to changed items, which are put together in a different way.
     if are_audit_requests(documents):
         return _make_exported_columns(samples, documents)
     ids = _get_ids(samples, documents, log_name)

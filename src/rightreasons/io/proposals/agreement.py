@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rightreasons.io.contents import (
     MIN_SHARE_OF_SUMS,
+    Content,
     Contents,
     is_empty,
     make_key,
@@ -176,6 +177,8 @@ def find_marked_classes(contents: Contents, names: Sequence[str]) -> list[str]:
 def find_complementary_columns(contents: Contents, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the groups of neighboring columns that add up to 1 in every row, as class scores do.
 
+    Log-probabilities count as the probabilities that they are logarithms of.
+
     Args:
         contents: Column -> the summary of its cells.
         names: The columns, in the order of the table.
@@ -212,17 +215,32 @@ def _find_complementary_start(contents: Contents, names: Sequence[str]) -> tuple
         The columns; empty if no number of leading columns adds up to 1.
     """
     total: NDArray[np.float64] | None = None
+    has_logarithms = contents[names[0]].has_log_fractions
     for position, name in enumerate(names):
-        content = contents[name]
-        numbers = content.numbers
-        # Columns of 0 and 1 are excluded, because one-hot labels add up to 1 as well.
-        if numbers is None or not content.has_fractions:
+        shares = _read_shares(contents[name], has_logarithms)
+        if shares is None:
             return ()
-        if np.isnan(numbers).any():
-            return ()
-        total = numbers if total is None else total + numbers
+        total = shares if total is None else total + shares
         # A few rows of a file may have faults.
         has_unit_sum = np.abs(total - 1) <= MAX_SUM_ERROR
         if position > 0 and has_unit_sum.mean() >= MIN_SHARE_OF_SUMS:
             return tuple(names[: position + 1])
     return ()
+
+
+def _read_shares(content: Content, has_logarithms: bool) -> NDArray[np.float64] | None:
+    """Return (n,) the fractions in a column; None if its cells are others, or if one is empty.
+
+    Args:
+        content: The summary of the column.
+        has_logarithms: Whether its cells have to be logarithms of fractions.
+    """
+    numbers = content.numbers
+    if numbers is None or np.isnan(numbers).any():
+        return None
+    if has_logarithms and content.has_log_fractions:
+        return np.exp(numbers)
+    # Columns of 0 and 1 are excluded, because one-hot labels add up to 1 as well.
+    if not has_logarithms and content.has_fractions:
+        return numbers
+    return None

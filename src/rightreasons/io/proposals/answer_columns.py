@@ -1,12 +1,13 @@
-"""Unused columns that agree with the labels: the answers of other systems, or of annotators.
+"""Unused columns that a user may miss: answers of other systems or annotators, texts, and numbers.
 
-`describe_answer_columns` is the entry point.
+`describe_answer_columns` reports those that agree with the labels, `describe_confidence_columns` those next to a
+correctness, and `describe_unread_columns` all that hold texts or numbers.
 """
 
 from __future__ import annotations
 
 from rightreasons.core.sentences import format_list, join_parts
-from rightreasons.io.columns import quote_column, write_expression
+from rightreasons.io.columns import is_expression, quote_column, write_expression
 from rightreasons.io.contents import Contents, describe_contents, make_key
 from rightreasons.io.proposals.agreement import find_agreeing_columns
 from rightreasons.io.row_checks import RowTable
@@ -87,6 +88,7 @@ correct, name the columns with `confidence_column` and `correct_column`."
     """
     label = table.roles.label
     contents = describe_contents(table.data)
+    # Correctness is either true or false, so that a column of it has two values.
     if label not in contents or contents[label].n_values != 2:
         return ""
     names = []
@@ -101,6 +103,44 @@ correct, name the columns with `confidence_column` and `correct_column`."
         f"{label!r} shows whether the answers are correct, name the columns with "
         "`confidence_column` and `correct_column`."
     )
+
+
+def describe_unread_columns(table: RowTable) -> str:
+    """Return a sentence on unused columns of texts, of fractions, and of lists; "" if there are none.
+
+    Such a column may be a second text, a confidence, or scores. Ids, links and counts are not reported.
+
+    Args:
+        table: The rows of a table, and the roles of its columns.
+
+    Example:
+        >>> import datasets
+        >>> from rightreasons.io.row_checks import RowRoles
+        >>> columns = {"q": ["Is it so?"] * 12, "passage": [f"Part {row} of it." for row in range(12)]}
+        >>> describe_unread_columns(RowTable(datasets.Dataset.from_dict(columns), RowRoles(("q",))))
+        'Not read: passage (texts).'
+    """
+    contents = describe_contents(table.data)
+    # Expressions and fields that are read were added as columns, and read others.
+    derived_names = []
+    for name in (*table.roles.used, *table.data.column_names):
+        if is_expression(name) or "." in name:
+            derived_names.append(name)
+    phrases = []
+    for name in table.data.column_names:
+        # Columns of few values are listed with their counts.
+        if name in table.roles.used or name in table.unused:
+            continue
+        if any(name in derived_name for derived_name in derived_names):
+            continue
+        content = contents[name]
+        if content.has_texts:
+            phrases.append(f"{name} (texts)")
+        elif content.has_fractions or content.has_log_fractions:
+            phrases.append(f"{name} (numbers)")
+        elif content.kind in ("list", "marks", "shares", "mixed"):
+            phrases.append(f"{name} (lists or objects)")
+    return f"Not read: {format_list(phrases)}." if phrases else ""
 
 
 def _measure_share(contents: Contents, name: str, label: str) -> float:

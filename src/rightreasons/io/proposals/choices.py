@@ -38,6 +38,9 @@ MAX_LENGTH_RATIO = 2
 MIN_LENGTH_P_VALUE = 0.01
 """Minimum p-value of the hypothesis that two columns of choices are equally often longer; answers and questions differ."""
 
+MIN_UNLABELED_CHOICES = 3
+"""Minimum number of columns that look like choices without a label; two texts may be a pair to compare."""
+
 _LETTER = re.compile(r"^\(?[a-z]\s?[).:]\s*")
 """Matches the letter in front of a choice, as in "(b) yes"."""
 
@@ -558,7 +561,7 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
             continue
         if contents[name].is_mark:
             mark_columns.append(name)
-        elif _may_be_choice(contents, name):
+        elif may_be_choice(contents, name):
             text_columns.append(name)
     proposals = []
     for mark_column in mark_columns:
@@ -575,7 +578,30 @@ def _propose_columns(contents: Contents) -> ChoiceProposal | None:
     return proposals[0]
 
 
-def _may_be_choice(contents: Contents, name: str) -> bool:
+def find_unlabeled_choices(contents: Contents) -> tuple[str, ...]:
+    """Return three or more neighboring columns of similar texts, next to a question, in a table without labels.
+
+    One of them may always be the correct choice, such as a correct answer next to distractors.
+
+    Args:
+        contents: Column -> the summary of its cells.
+
+    Returns:
+        The columns; empty if no columns fit.
+    """
+    text_columns = []
+    for name in contents:
+        if "." not in name and may_be_choice(contents, name):
+            text_columns.append(name)
+    # At least one column remains for the question.
+    for n_choices in range(len(text_columns) - 1, MIN_UNLABELED_CHOICES - 1, -1):
+        choices = _find_similar_neighbors(contents, text_columns, n_choices)
+        if choices:
+            return choices
+    return ()
+
+
+def may_be_choice(contents: Contents, name: str) -> bool:
     """Return whether a column may contain a choice of each item: mostly distinct texts, and not ids or links.
 
     A choice may be a single word.

@@ -1,20 +1,24 @@
 """Fields of objects as columns with dotted names, such as "output.label", which may be chosen by their cells.
 
-`spread_fields` returns all fields, `spread_single_fields` only fields with one value per row. Fields that options name are
-read by `columns.add_nested_columns` instead.
+`spread_fields` returns all fields, `spread_single_fields` only fields with one value per row, `spread_positions` the fields
+at each position of a list. Fields that options name are read by `columns.add_nested_columns` instead.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rightreasons.io.cells import are_numeric, unwrap_value
-from rightreasons.io.columns import Columns
+from rightreasons.io.columns import Columns, quote_column, write_expression
 
 MAX_FIELDS = 200
 """Maximum number of fields of objects that become columns."""
+
+MAX_POSITIONS = 5
+"""Maximum length of lists whose objects are distinguished by their positions."""
 
 
 def spread_fields(columns: Mapping[str, Any], *, in_lists: bool = False) -> dict[str, list[Any]]:
@@ -67,6 +71,42 @@ def spread_single_fields(columns: Columns) -> dict[str, list[Any]]:
     for name in columns:
         fields.pop(name, None)
     return fields
+
+
+def spread_positions(columns: Columns) -> dict[str, list[Any]]:
+    """Return the fields of the objects at each position of lists, by the expressions that read them.
+
+    Only lists with the same number of objects in every row have positions with a meaning of their own, such
+    as a question and its answer.
+
+    Args:
+        columns: Columns by their names.
+
+    Returns:
+        Expression -> one value per row.
+
+    Example:
+        >>> turns = [[{"text": "Is 3 odd?"}, {"text": "yes"}], [{"text": "Is 4 odd?"}, {"text": "no"}]]
+        >>> spread_positions({"turns": turns})['{{ turns[1]["text"] }}']
+        ['yes', 'no']
+    """
+    expressions = {}
+    for name, cells in columns.items():
+        keys = _list_keys(cells, in_lists=True) if _holds_lists(cells) else []
+        if not keys:
+            continue
+        # An empty cell is a list without objects.
+        sizes = {len(cell or ()) for cell in cells}
+        n_objects = max(sizes)
+        if len(sizes) > 1 or not 2 <= n_objects <= MAX_POSITIONS:
+            continue
+        for position in range(n_objects):
+            for key in keys:
+                # A dot instead of the brackets would read "values" as the method of a dictionary.
+                term = f"{quote_column(name)}[{position}][{json.dumps(key, ensure_ascii=False)}]"
+                objects = [cell[position] for cell in cells]
+                expressions[write_expression(term)] = _get_fields(objects, key)
+    return expressions
 
 
 # ------------------------------------------------------------------------------- private

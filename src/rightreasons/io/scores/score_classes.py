@@ -122,7 +122,7 @@ def _find_positive_class(class_name: str, names: Sequence[str], source_name: str
 def find_class(name: str, names: Sequence[str]) -> int | None:
     """Return the position of the class with a name, or with a name that means the same number.
 
-    For example, "positive" and "1" both mean the number 1.
+    For example, "yes" and "1" both mean the number 1.
 
     Args:
         name: The name to search for, in any letter case.
