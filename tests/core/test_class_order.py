@@ -35,3 +35,18 @@ def test_answers_at_chance_raise_no_doubt():
 
     assert suggest_class_order(scores, labels, None) == ""
     assert suggest_class_order(scores, np.full(40, -1), None) == ""
+
+
+def test_exchanged_names_of_scores_are_named():
+    # The scores of "low" and "high" are exchanged, and 300 of 400 items of "mid" are predicted to
+    # be "low", whose column has the largest score.
+    labels = np.repeat([0, 1, 2], 400)
+    scores = np.eye(3)[2 - labels]
+    scores[np.flatnonzero(labels == 1)[:300]] = [1.0, 0.0, 0.0]
+
+    sentence = suggest_class_order(scores, labels, ["low", "mid", "high"], is_by_name=True)
+
+    # 100 of 1,200 are correct, and 800 more if the two names are exchanged.
+    assert "match 8.3% of the answers" in sentence
+    assert "would match 75.0% if the scores had other names" in sentence
+    assert "(“low” for “high”, “high” for “low”)" in sentence

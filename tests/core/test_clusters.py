@@ -10,6 +10,7 @@ from rightreasons.core.clusters import (
     count_units,
     list_members,
     number_clusters,
+    number_clusters_by_item,
     pool_units,
     select_clusters,
     sum_rows,
@@ -90,6 +91,20 @@ class TestSums:
         members = list_members(np.array([2, 0, 2, 0, 2]))
 
         assert [rows.tolist() for rows in members] == [[1, 3], [0, 2, 4]]
+
+
+class TestNumbersByItem:
+    def test_clusters_are_numbered_by_their_first_items(self):
+        names = ["b", None, "a", "b", "", "c", "a"]
+
+        # The second and the fifth item have no cluster, and are separate ones.
+        assert number_clusters_by_item(names).tolist() == [0, 1, 2, 0, 3, 4, 2]
+
+    def test_names_do_not_matter(self):
+        names = np.random.default_rng(0).integers(9, size=50)
+        renamed = [f"page {7 * name % 11}" for name in names]
+
+        assert number_clusters_by_item(renamed).tolist() == number_clusters_by_item(names).tolist()
 
 
 class TestPools:

@@ -16,6 +16,7 @@ from rightreasons.core.significance import (
     holm,
     mcnemar,
     poisson_binomial_p_value,
+    poisson_binomial_p_values,
     sign_flip_p_value,
     two_rates_p_value,
 )
@@ -269,6 +270,17 @@ class TestPoissonBinomial:
         for successes in (0, 3, 7, 40):
             exact = stats.binomtest(successes, 40, 0.25).pvalue
             assert poisson_binomial_p_value(successes, np.full(40, 0.25)) == pytest.approx(exact)
+
+    def test_several_numbers_of_trials_are_tested_as_one_by_one(self):
+        # Rows repeat, one row has no trials, and two groups have the same chance.
+        chances = [1 / 2, 1 / 3, 1 / 2]
+        trials = np.array([[5, 3, 4], [0, 0, 0], [9, 0, 0], [5, 3, 4], [5, 3, 4], [0, 7, 2]])
+        successes = [12, 0, 3, 6, 0, 4]
+
+        p_values = poisson_binomial_p_values(successes, chances, trials)
+
+        for count, row, p_value in zip(successes, trials, p_values, strict=True):
+            assert p_value == poisson_binomial_p_value(count, chances, row)
 
     def test_log_binomial(self):
         # 5, 10 and 1 ways.

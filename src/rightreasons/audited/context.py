@@ -120,7 +120,7 @@ class AuditContext:
         """Return at most `limit` items of a split: labeled ones, or any if none is labeled.
 
         The items are selected at random, by the seed and their ids. Two splits with versions of the
-        same items have the same `pair_ids`, by which the same items of both are selected.
+        same items have the same `sampling_names`, by which the same items of both are selected.
 
         Args:
             split: The split.
@@ -131,8 +131,8 @@ class AuditContext:
         rows = np.arange(len(split))
         if split.labeled.any():
             rows = np.flatnonzero(split.labeled)
-        ids = split.pair_ids or split.ids
-        positions = choose_rows([ids[row] for row in rows], limit, seed=self.seed)
+        names = split.sampling_names
+        positions = choose_rows([names[row] for row in rows], limit, seed=self.seed)
         return split.take(rows[positions])
 
     # --- Options

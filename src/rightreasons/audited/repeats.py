@@ -152,11 +152,15 @@ def _describe_variation(context: AuditContext, varied: Sequence[str], n_items: i
         varied: Ids of the items whose scores changed.
         n_items: Number of items that were scored again.
     """
+    model = short_name(context.source.name)
+    items = pluralize(n_items, "item")
     return RowDoubt(
-        "varying_answers",
-        f"{short_name(context.source.name)} does not give the same scores twice to {len(varied)} of "
-        f"{pluralize(n_items, 'item')}: its answers are random, which hides effects.",
-        len(varied),
+        check="varying_answers",
+        sentence=(
+            f"{model} does not give the same scores twice to {len(varied)} of {items}: its answers "
+            "are random, which hides effects."
+        ),
+        count=len(varied),
         remedy="Switch off sampling and dropout in your function to find more.",
         is_open=False,
     )

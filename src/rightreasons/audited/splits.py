@@ -1,7 +1,8 @@
 """Items of an audit, split by split.
 
 `choose_splits` decides which splits of the data are audited, and `take_splits` makes an `AuditSplit`
-of each. Its labels are in the numbering of the model, whatever the numbering of the data.
+of each. Its items are in the order of their ids, whatever the order of the file, and its labels are in
+the numbering of the model, whatever the numbering of the data.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.clusters import number_clusters_by_item
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.labels.matching import LabelMatch, MatchTerms, match_labels
 from rightreasons.core.ordering import LazyArrowColumn
@@ -47,7 +49,7 @@ class AuditSplit:
     Attributes:
         name: Name of the split.
         role: "primary" for the split of the headlines, "comparison" or "train".
-        data: Rows in the common schema, with all further columns.
+        data: Rows in the common schema, with all further columns, sorted by id.
         labels: (N,) labels in the model's numbering, -1 for unlabeled items.
         data_label_names: Names of the labels in the data; empty for multiple choice.
         label_mapping: Description of how labels and classes were matched.
@@ -56,6 +58,7 @@ class AuditSplit:
         n_available: Number of items of the split before the limit.
         fingerprint: Digest of ids, texts and labels.
         groups_column: Column of the sets or pairs of items; None for the default columns.
+        group_names: Group -> its name by `name_groups`, which is equal in all splits.
         left_out: (id, reason) of items that the model could not score. They are not among the N.
         before_exclusion: The split with these items; None if there are none.
     """
@@ -70,6 +73,7 @@ class AuditSplit:
     n_available: int
     fingerprint: str
     groups_column: str | None = None
+    group_names: Mapping[Any, str] = dataclasses.field(default_factory=dict)
     left_out: tuple[tuple[str, str], ...] = ()
     before_exclusion: AuditSplit | None = None
 
@@ -130,12 +134,21 @@ class AuditSplit:
         """N names that are equal for the forms of one item in several splits; None without them."""
         return self.column(self.groups_column or PAIRS)
 
+    @property
+    def sampling_names(self) -> list[str]:
+        """N names by which items are sampled: those of their pairs, or their ids without pairs."""
+        ids = list(self.ids)
+        if self.pair_ids is None:
+            return ids
+        return _rename_groups(self.pair_ids, ids, self.group_names)
+
     @functools.cached_property
-    def clusters(self) -> NDArray[np.str_] | None:
-        """(N,) name of the group, source or pair of each item; None for independent items.
+    def clusters(self) -> NDArray[np.int64] | None:
+        """(N,) number of the group, source or pair of each item; None for independent items.
 
         The groups are those of the column that the user named, or of the first default column that
-        the data has. An item without a group is a separate cluster.
+        the data has. An item without a group is a separate cluster. Clusters are numbered by their
+        first items, so that their names do not matter.
         """
         groups = None
         if self.groups_column is not None:
@@ -149,14 +162,7 @@ class AuditSplit:
         # If each group has one item, the items are independent.
         if not groups or len(set(groups)) == len(groups):
             return None
-        clusters = []
-        for group, item_id in zip(groups, self.ids, strict=True):
-            # The prefix keeps an id from being equal to the name of a group.
-            if group in (None, ""):
-                clusters.append(f"item {item_id}")
-            else:
-                clusters.append(f"group {group}")
-        return np.array(clusters)
+        return number_clusters_by_item(groups)
 
     @functools.cached_property
     def mislabeled(self) -> NDArray[np.bool_]:
@@ -217,8 +223,9 @@ def take_splits(
 ) -> list[AuditSplit]:
     """Make the audited splits, with labels in the numbering of the model.
 
-    With a limit, the items of a split are selected by the seed and their ids, so that the order of
-    the rows does not matter. Items of one group or pair are selected together.
+    The items of a split are sorted by their ids, so that the order of the rows of the file does not
+    matter; without ids, it is the order of the file. With a limit, items are selected by the seed
+    and their ids. Items of one group or pair are selected together.
 
     Args:
         data: Split -> rows in the common schema: id, text (text_pair), label; or id, prompt,
@@ -235,7 +242,19 @@ def take_splits(
     Raises:
         ValueError: If a column is missing, or labels and classes do not match.
     """
-    rows_by_split = {name: limit_rows(data[name], settings, data_name) for name in roles}
+    from rightreasons.io.samples import name_groups, sort_by_id
+
+    tables = [data[name] for name in roles]
+    group_names: dict[Any, str] = {}
+    column = _find_groups_column(tables[0], settings.groups_column)
+    if column is not None:
+        group_names = name_groups(tables, column)
+    rows_by_split = {}
+    for name in roles:
+        selected = limit_rows(data[name], settings, data_name, group_names)
+        # Kernels draw resamples, folds and ties by position. This is the only place that decides on
+        # positions, so that no figure depends on the order of the file.
+        rows_by_split[name] = sort_by_id(selected)
     labeled_splits = []
     for name, rows in rows_by_split.items():
         if "label" in rows.column_names:
@@ -279,6 +298,7 @@ def take_splits(
             n_available=len(data[name]),
             fingerprint=_digest_content(rows, labels),
             groups_column=_resolve_groups_column(rows, settings.groups_column),
+            group_names=group_names,
         )
         # Splits without labels may be compared with labeled ones.
         if name not in labeled_splits:
@@ -357,7 +377,12 @@ def choose_splits(
     return list(dict.fromkeys(names))
 
 
-def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -> datasets.Dataset:
+def limit_rows(
+    data: datasets.Dataset,
+    settings: AuditOptions,
+    data_name: str,
+    group_names: Mapping[Any, str] | None = None,
+) -> datasets.Dataset:
     """Return at most as many rows as the limit of an audit allows, selected by the seed and the ids.
 
     Rows of one group are selected together. The groups are the values of the column that the user
@@ -368,23 +393,55 @@ def limit_rows(data: datasets.Dataset, settings: AuditOptions, data_name: str) -
         settings: The limit, None for no limit; the seed; and the column of groups, None for the
             default columns.
         data_name: Name of the data, for error messages.
+        group_names: Group -> its name by `name_groups`. If None, that of these rows.
     """
     from rightreasons.io.columns import check_column_name
-    from rightreasons.io.samples import choose_rows
+    from rightreasons.io.samples import choose_rows, name_groups
 
-    groups_column = _resolve_groups_column(data, settings.groups_column)
-    if groups_column is not None:
-        check_column_name(data, groups_column, "groups_column", data_name)
+    named_column = _resolve_groups_column(data, settings.groups_column)
+    if named_column is not None:
+        check_column_name(data, named_column, "groups_column", data_name)
     if settings.limit is None or settings.limit >= len(data):
         return data
-    for default in (PAIRS, SOURCES, REPEATED_ID, COPIED_ROW):
-        if groups_column is None and default in data.column_names:
-            groups_column = default
     groups = None
-    if groups_column is not None:
-        groups = data[groups_column][:]
-    rows = choose_rows(data["id"][:], settings.limit, seed=settings.seed, groups=groups)
+    ids = data["id"][:]
+    column = _find_groups_column(data, settings.groups_column)
+    if column is not None:
+        if group_names is None:
+            group_names = name_groups([data], column)
+        groups = _rename_groups(data[column][:], ids, group_names)
+    rows = choose_rows(ids, settings.limit, seed=settings.seed, groups=groups)
     return data.select(rows)
+
+
+def _rename_groups(
+    groups: Iterable[Any], ids: Iterable[Any], group_names: Mapping[Any, str]
+) -> list[str]:
+    """Return the names of the groups of N items; an item without a group has its id as the name.
+
+    Args:
+        groups: N groups.
+        ids: N ids.
+        group_names: Group -> its name by `name_groups`.
+    """
+    return [
+        group_names.get(group, str(item_id)) for group, item_id in zip(groups, ids, strict=True)
+    ]
+
+
+def _find_groups_column(data: datasets.Dataset, groups_column: str | None) -> str | None:
+    """Return the column of the groups that are selected together; None without any.
+
+    Args:
+        data: The rows.
+        groups_column: Column that the user named; None for the first default one of the data.
+    """
+    if groups_column is not None:
+        return _resolve_groups_column(data, groups_column)
+    for default in (PAIRS, SOURCES, REPEATED_ID, COPIED_ROW):
+        if default in data.column_names:
+            return default
+    return None
 
 
 def _resolve_groups_column(data: datasets.Dataset, groups_column: str | None) -> str | None:

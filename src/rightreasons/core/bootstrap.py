@@ -7,8 +7,9 @@ With more than `MAX_BOOTSTRAP_UNITS` units, the last two compute the figure on r
 units instead, so that each item is read once. `make_quantile_interval`, `make_bca_interval` and
 `make_group_interval` turn figures that are already resampled into intervals.
 
-Draws depend on the seed and on the values of the items, but not on the order of the items (except
-for random groups of more units than that).
+Draws of independent items depend on the seed and on the values of the items, but not on the order of
+the items (except for random groups of more units than that). Clusters are drawn by their rank among
+the names of all clusters.
 """
 
 from __future__ import annotations

@@ -23,7 +23,15 @@ FEATURES = ("unigram", "bigram", "trigram", "length", "overlap", "negation")
 TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`."""
 
-BASELINES = ("auto", "zeros", "mean", "pad")
+BASELINES = (
+    # Zeros, unless zero is singular for the model: then the mean.
+    "auto",
+    "zeros",
+    # The mean embedding of the vocabulary.
+    "mean",
+    # The embedding of the padding token.
+    "pad",
+)
 """Inputs at which the path of integrated gradients begins."""
 
 LAYERS = ("word_embeddings", "embeddings")

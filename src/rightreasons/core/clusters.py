@@ -5,11 +5,15 @@ narrow. In all intervals and tests, the independent *units* are therefore the cl
 themselves if there are no clusters. Callers name the cluster of each item; `number_clusters` checks
 these names and replaces them by numbers, and `sum_units` adds up the values of each unit. With very
 many units, `pool_units` puts them into random groups before they are resampled.
+
+Resamples of clusters follow the order of their names. An audit therefore names them by numbers in the
+order of their first items (`number_clusters_by_item`), which no renaming changes.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -79,6 +83,35 @@ def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
     if names.dtype == object:
         names = names.astype(np.str_)
     return _number_names(names)
+
+
+def number_clusters_by_item(names: Iterable[Any]) -> NDArray[np.int64]:
+    """Replace the cluster names of N items by numbers from 0, in the order of their first items.
+
+    The numbers of items in a fixed order, such as that of their ids, do not depend on the names.
+
+    Args:
+        names: N names of clusters. None or "" for an item without a cluster, which gets its own
+            number.
+
+    Returns:
+        (N,) cluster numbers, without gaps.
+
+    Example:
+        >>> number_clusters_by_item(["b", "", "a", "b", ""])
+        array([0, 1, 2, 0, 3])
+    """
+    number_by_name: dict[str, int] = {}
+    numbers = []
+    n_clusters = 0
+    for name in names:
+        number = n_clusters
+        if name not in (None, ""):
+            number = number_by_name.setdefault(str(name), n_clusters)
+        # A number that did not occur before is that of a new cluster.
+        n_clusters = max(n_clusters, number + 1)
+        numbers.append(number)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _number_names(names: NDArray[Any]) -> NDArray[np.intp]:

@@ -35,7 +35,9 @@ INVERSE_TEMPERATURES = np.geomspace(
 )
 """(T,) factors of the log-probabilities that are considered."""
 
-NOISE_SHARES = MAX_NOISE * np.linspace(0.0, 1.0, num=121) ** 2
+_SHARE_ROOTS = np.linspace(0.0, 1.0, num=121)
+
+NOISE_SHARES = MAX_NOISE * _SHARE_ROOTS**2
 """(S,) shares of incorrect labels that are considered. They are dense at 0, as most are small."""
 
 MIN_PROBABILITY = 1e-12
@@ -156,7 +158,8 @@ def _compute_sampling_error(doubts: Floats, level: float) -> float:
     # Each label is incorrect with its probability: a sum of unequal binary variables.
     variance = np.sum(doubts * (1 - doubts))
     quantile = special.ndtri((1 + level) / 2)
-    return float(quantile * np.sqrt(variance) / len(doubts))
+    standard_deviation = np.sqrt(variance)
+    return float(quantile * standard_deviation / len(doubts))
 
 
 def _select_evenly(probabilities: Floats, labels: NDArray[np.int64]) -> Positions:
@@ -219,7 +222,10 @@ def _fit_noise(label_probabilities: Floats, n_classes: int) -> NoiseFit:
         index = int(sums.argmax())
         log_likelihoods.append(sums[index])
         temperature_indices.append(index)
-    return NoiseFit(np.array(log_likelihoods), np.array(temperature_indices, dtype=np.int64))
+    return NoiseFit(
+        log_likelihoods=np.array(log_likelihoods),
+        temperature_indices=np.array(temperature_indices, dtype=np.int64),
+    )
 
 
 def _compute_doubts(label_probabilities: Floats, fit: NoiseFit, n_classes: int) -> Floats:
@@ -257,7 +263,8 @@ def _mix_labels(label_probabilities: Floats, noise: float, n_classes: int) -> tu
     """
     correct = (1 - noise) * label_probabilities
     # An incorrect label is any of the other classes with the same probability.
-    incorrect = noise * (1 - label_probabilities) / (n_classes - 1)
+    n_other_classes = n_classes - 1
+    incorrect = noise * (1 - label_probabilities) / n_other_classes
     # Without noise, a label that the model rules out would have an infinite logarithm.
     total = np.maximum(correct + incorrect, MIN_PROBABILITY)
     return total, incorrect

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from rightreasons.core.results import Result
 
-Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
+Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter", "no_choice"]
 
 THINKING_TAGS: tuple[tuple[str, str], ...] = (
     ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
@@ -79,10 +79,11 @@ UNANSWERED: Mapping[str, str] = {
     "thinking": "not finished: its thinking does not end",
     "refusal": "refused",
     "content_filter": "stopped by a content filter",
+    "no_choice": "the server returned no choice",
 }
 """Finish of a reply -> why the reply is not an answer."""
 
-WITHHELD: tuple[Finish, ...] = ("refusal", "content_filter")
+WITHHELD: tuple[Finish, ...] = ("refusal", "content_filter", "no_choice")
 """Finishes of replies without an attempt to answer, which are neither correct nor incorrect."""
 
 
@@ -95,8 +96,8 @@ class Reply(Result):
         thinking: The reasoning before or within the text. "" if there is none, or it is hidden.
         refusal: The refusal, if the server reports it apart from the text. "" if there is none.
         finish: How the reply ended: "stop" for a regular end, "length" if the limit of new tokens
-            truncated the text, "thinking" if it truncated the reasoning, "refusal", or
-            "content_filter".
+            truncated the text, "thinking" if it truncated the reasoning, "refusal",
+            "content_filter", or "no_choice" if the server returned an empty list of choices.
         usage: Tokens of the request, as far as they are known: "prompt_tokens", "answer_tokens"
             (reasoning included) and "thinking_tokens". If a request has several replies, only the
             first has its usage.
@@ -212,6 +213,8 @@ def split_thinking(
         >>> split_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
+    # (match of a tag, the tag that closes it) of each tag in the text; the second one is "" if the
+    # tag is itself a closing one.
     marks = list(find_thinking_marks(text, tags))
     if not marks and not opened:
         block = find_opening_block(text)
@@ -232,9 +235,11 @@ def split_thinking(
             expected_tag = closing_tag
         elif not expected_tag:
             # A closing tag without an opening one: everything before it is reasoning.
-            thoughts.append("\n".join(filter(None, (*visible, segment))))
+            segments = [*visible, segment]
+            thoughts.append("\n".join(filter(None, segments)))
             visible = []
         elif expected_tag == match[0] or (expected_tag == _UNKNOWN_TAG and not is_opening):
+            # The tag closes the current reasoning. If it began before the text, any tag may do so.
             thoughts.append(segment)
             expected_tag = ""
         else:

@@ -150,8 +150,11 @@ def format_value(value: object, max_chars: int = 80) -> str:
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and len(shape) > 1:
         subject = add_article(type_name)
-        sizes = " × ".join(f"{size:,}" for size in shape)
-        return f"{subject} of {sizes}"
+        sizes = []
+        for size in shape:
+            sizes.append(f"{size:,}")
+        dimensions = " × ".join(sizes)
+        return f"{subject} of {dimensions}"
     return _truncate(text, max_chars)
 
 
@@ -170,7 +173,10 @@ def find_paragraph(text: str, heading: str) -> str:
         'Note: one is left out.'
     """
     start = text.find(heading)
-    return "" if start < 0 else text[start:].rstrip()
+    if start < 0:
+        return ""
+    paragraph = text[start:]
+    return paragraph.rstrip()
 
 
 def add_article(noun: str) -> str:
@@ -180,7 +186,8 @@ def add_article(noun: str) -> str:
         >>> add_article("list"), add_article("option"), add_article("ndarray")
         ('a list', 'an option', 'an ndarray')
     """
-    starts_with_vowel = noun[:1].lower() in ("a", "e", "i", "o", "u")
+    first_letter = noun[:1].lower()
+    starts_with_vowel = first_letter in ("a", "e", "i", "o", "u")
     # The "nd" of ndarray is spelled out: "an en-dee array".
     if starts_with_vowel or noun.startswith("nd"):
         return f"an {noun}"
@@ -191,27 +198,34 @@ def short_name(model: str) -> str:
     """Shorten the path of a model or of data to a name for a report.
 
     The name is the last part of the path, or the last two parts if the last one is a common word such
-    as "best". A hub id is not shortened.
+    as "best". A hub id and an address are not shortened.
 
     Args:
-        model: A path, perhaps of another computer, or a hub id.
+        model: A path, perhaps of another computer, a hub id, or an address.
 
     Example:
         >>> short_name("google-bert/bert-base-uncased"), short_name("/home/ann/runs/tone")
         ('google-bert/bert-base-uncased', 'tone')
-        >>> short_name("/a/b/best"), short_name("../ann/reviews.csv")
-        ('b/best', 'reviews.csv')
+        >>> short_name("/a/b/best"), short_name("../ann/reviews.csv"), short_name("a/b/reviews.csv")
+        ('b/best', 'reviews.csv', 'reviews.csv')
+        >>> short_name("http://127.0.0.1:8000/v1")
+        'http://127.0.0.1:8000/v1'
     """
+    if "://" in model:
+        return model
     path: Path | PureWindowsPath = Path(model)
     if not path.is_absolute() and PureWindowsPath(model).is_absolute():
         path = PureWindowsPath(model)
     if isinstance(path, Path) and path.exists():
         path = path.resolve()
     elif not path.is_absolute() and not model.startswith((".", "~")):
-        # Any other relative path that does not exist here is a hub id.
-        return model
+        # A hub id has at most two parts, and a path that does not exist here may have as many.
+        n_parts = len(path.parts)
+        if n_parts < 3:
+            return model
     # Many folders are called "best" or "checkpoint-500", so the name of the parent is added.
-    is_plain = path.name.lower() in PLAIN_NAMES or path.name.startswith("checkpoint")
-    if is_plain:
+    is_plain = path.name.lower() in PLAIN_NAMES
+    is_checkpoint = path.name.startswith("checkpoint")
+    if is_plain or is_checkpoint:
         return "/".join(path.parts[-2:])
     return path.name

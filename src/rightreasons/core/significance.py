@@ -13,8 +13,8 @@ are two-sided.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -373,43 +373,80 @@ def poisson_binomial_p_value(
         >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
         True
     """
-    return poisson_binomial_p_values([successes], chances, trials)[0]
+    probabilities = np.asarray(chances, dtype=np.float64)
+    counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
+    p_values = poisson_binomial_p_values([successes], probabilities, counts[np.newaxis])
+    return float(p_values[0])
 
 
 def poisson_binomial_p_values(
-    successes: Sequence[int],
+    successes: Any,
     chances: Any,
-    trials: Any = 1,
-) -> list[float]:
-    """Test several observed numbers of successes in the same trials with different chances.
+    trials: Any,
+) -> Floats:
+    """Test several numbers of successes, each of them in trials with different chances.
 
     Args:
-        successes: Observed numbers of successes.
-        chances: (G,) chance of success of each trial, or of each group of trials.
-        trials: (G,) number of trials of each group. Defaults to 1.
+        successes: (M,) observed numbers of successes.
+        chances: (G,) chance of success of each group of trials.
+        trials: (M, G) number of trials of each group, for each observed number.
 
     Returns:
-        The p-value of each number, as `poisson_binomial_p_value` returns it.
+        (M,) p-values, as `poisson_binomial_p_value` returns them.
     """
     probabilities = np.asarray(chances, dtype=np.float64)
-    counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
+    counts = np.asarray(trials, dtype=np.int64)
+    observed = np.asarray(successes, dtype=np.int64)
 
-    # (n + 1,) probability of each total number of successes. Trials of equal chance are one
-    # binomial; sums of independent counts are convolutions of their probabilities.
+    # Trials of equal chance are one binomial.
     distinct_chances, groups = np.unique(probabilities, return_inverse=True)
-    n_trials_by_chance = np.bincount(groups, counts).astype(np.int64)
-    pmf = np.ones(1)
-    for chance, n_trials in zip(distinct_chances, n_trials_by_chance.tolist(), strict=True):
-        binomial_pmf = scipy.stats.binom.pmf(np.arange(n_trials + 1), n_trials, chance)
-        pmf = np.convolve(pmf, np.asarray(binomial_pmf, dtype=np.float64))
+    counts_by_chance = np.zeros((len(observed), len(distinct_chances)), dtype=np.int64)
+    for column, group in enumerate(groups.tolist()):
+        counts_by_chance[:, group] += counts[:, column]
 
-    p_values = []
-    for count in successes:
-        # Sum the outcomes that are at most as likely as the observed one. The tolerance of 1e-7
-        # includes outcomes whose probabilities are equal except for rounding.
-        threshold = pmf[count] * (1 + 1e-7)
-        p_values.append(float(min(1.0, pmf[pmf <= threshold].sum())))
+    # Equal rows of counts share a distribution, and equal counts of one chance share a binomial.
+    distinct_rows, row_indices = np.unique(counts_by_chance, axis=0, return_inverse=True)
+    row_indices = row_indices.reshape(-1)
+    binomials = []
+    for chance, column_counts in zip(distinct_chances.tolist(), distinct_rows.T, strict=True):
+        binomials.append(_compute_binomials(column_counts, chance))
+
+    p_values = np.empty(len(observed))
+    # Sorted by their rows, the tests of each distribution are neighbors.
+    order = np.argsort(row_indices, kind="stable")
+    borders = np.searchsorted(row_indices[order], np.arange(len(distinct_rows) + 1))
+    for row, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
+        # (n + 1,) probability of each total number of successes. Sums of independent counts are
+        # convolutions of their probabilities.
+        pmf = np.ones(1)
+        for pmf_by_count, n_trials in zip(binomials, distinct_rows[row].tolist(), strict=True):
+            pmf = np.convolve(pmf, pmf_by_count[n_trials])
+        for test in order[start:stop].tolist():
+            # Sum the outcomes that are at most as likely as the observed one. The tolerance of 1e-7
+            # includes outcomes whose probabilities are equal except for rounding.
+            threshold = pmf[observed[test]] * (1 + 1e-7)
+            p_values[test] = min(1.0, pmf[pmf <= threshold].sum())
     return p_values
+
+
+def _compute_binomials(counts: NDArray[np.int64], chance: float) -> dict[int, Floats]:
+    """Return the binomial distribution of each number of trials: number -> (number + 1,) probabilities.
+
+    Args:
+        counts: Numbers of trials.
+        chance: The chance of success.
+    """
+    if len(counts) == 0:
+        return {}
+    distinct_counts = np.unique(counts)
+    # One call for all numbers of trials, because scipy checks its arguments in every call.
+    sizes = distinct_counts + 1
+    ends = np.cumsum(sizes)
+    n_trials = np.repeat(distinct_counts, sizes)
+    n_successes = np.arange(len(n_trials)) - np.repeat(ends - sizes, sizes)
+    probabilities = np.asarray(scipy.stats.binom.pmf(n_successes, n_trials, chance))
+    parts = np.split(probabilities, ends[:-1])
+    return dict(zip(distinct_counts.tolist(), parts, strict=True))
 
 
 def compute_log_binomial(n: Any, k: Any) -> Floats:

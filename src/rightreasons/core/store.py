@@ -503,7 +503,11 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
-        """Open or create the folder; move results of another run in it to a subfolder."""
+        """Open or create the folder; move results of another run in it to a subfolder.
+
+        A folder that contains a record of the same run, from an earlier attempt, is used as it is, so
+        that an interrupted run continues.
+        """
         self.folder = Path(folder)
         # Converted to JSON and back, so that it can be compared with a manifest: tuples become lists.
         self.run = json.loads(json.dumps(dict(run)))
@@ -721,8 +725,12 @@ def _load_arrays(path: Path, digest: str) -> dict[str, NDArray[Any]] | None:
     """Load named arrays; return None if they are outdated, or differ from what was written.
 
     Args:
-        path: The .npz file.
+        path: The .npz file, which also contains a header with two digests.
         digest: Digest of the inputs of the run that reads them.
+
+    Returns:
+        Name -> array. None if the header has another digest of the inputs, or if the arrays do not
+        have the digest that was written with them.
     """
     # A pickle could run code, and somebody else may have written the folder.
     with np.load(path, allow_pickle=False) as file:

@@ -4,8 +4,10 @@ Each `check_*` returns its input in the form that the kernels need, or raises on
 what was expected, what came instead, and where. `TypeError` is for the wrong kind of thing,
 `ValueError` for the wrong value. A kernel checks its input at its first lines, and only there.
 
-Class scores come in two steps: `parse_rows` of core.arrays gives numbers of a known shape, and
-`to_probabilities` checks what they mean. `check_scores` and `check_ragged` do both.
+Input is checked in two steps. core.arrays converts what a user hands in, such as a tensor or a
+column of a table, to arrays and lists; then functions of this module check what the values mean:
+`table_to_probabilities` class scores, `check_label_array` labels, and `check_text_items` texts.
+`check_scores`, `check_labels` and `check_texts` do both.
 """
 
 from __future__ import annotations
@@ -411,7 +413,7 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     """
     # A copy: callers may change their list later.
     items = list(to_array_or_list(texts, name, "a sequence of texts"))
-    _check_text_items(items, name, allow_empty=allow_empty)
+    check_text_items(items, name, allow_empty=allow_empty)
     return items
 
 
@@ -421,9 +423,17 @@ def check_choice_lists(
     """Check the choices of multiple-choice items: N lists of at least two strings.
 
     Args:
-        rows: The choices.
+        rows: N lists of strings, in any form that `to_array_or_list` accepts.
         name: Name of the choices in error messages.
-        allow_empty: Whether a choice may be empty.
+        allow_empty: Whether a choice may be an empty string.
+
+    Returns:
+        The choices as N new lists of at least two strings.
+
+    Raises:
+        TypeError: If an item is not a list, or a choice is not a string.
+        ValueError: If there are no items, an item has fewer than two choices, or a choice is empty
+            although `allow_empty` is False.
 
     Example:
         >>> check_choice_lists([["yes", "no"], "maybe"])
@@ -435,7 +445,7 @@ def check_choice_lists(
     items = _parse_lists(rows, name, unit="choices")
     # Wrong types come before wrong numbers: they show that a column was mixed up.
     for index, choices in enumerate(items):
-        _check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
+        check_text_items(choices, f"{name}[{index}]", allow_empty=allow_empty)
     for index, choices in enumerate(items):
         if len(choices) < 2:
             raise ValueError(
@@ -451,9 +461,16 @@ def check_token_lists(
     """Check a non-empty sequence of lists of tokens.
 
     Args:
-        rows: N lists of tokens.
+        rows: N lists of strings, in any form that `to_array_or_list` accepts.
         name: Name of the lists in error messages.
         allow_empty: Whether a list may have no tokens.
+
+    Returns:
+        The tokens as N lists of strings.
+
+    Raises:
+        TypeError: If an item is not a list, or a token is not a string.
+        ValueError: If there are no items, or a list is empty although `allow_empty` is False.
 
     Example:
         >>> check_token_lists([["good", "film"], "bad film"])
@@ -477,7 +494,7 @@ def check_token_lists(
     return items
 
 
-def _check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
+def check_text_items(items: Sequence[Any], name: str, *, allow_empty: bool) -> None:
     """Check that a list has at least one item, that all are strings, and that none is blank.
 
     Args:
@@ -509,6 +526,9 @@ def _parse_lists(rows: object, name: str, *, unit: str) -> list[Any]:
         rows: N rows in any form that `to_array_or_list` accepts.
         name: Name of the rows in error messages.
         unit: Plural noun for the items of a row, such as "tokens", for error messages.
+
+    Returns:
+        N lists, whose items are not checked.
     """
     items = list(to_array_or_list(rows, name, f"a sequence of lists of {unit}"))
     _check_not_empty(len(items), "item", name)
@@ -553,7 +573,33 @@ def check_labels(
         ...
         ValueError: Expected each label in `references` to be between 0 and 1, but item 1 is 2.
     """
-    labels = _to_whole_numbers(references, name)
+    array = to_numpy(references, name)
+    return check_label_array(array, references, n_classes, name=name, minimum=minimum)
+
+
+def check_label_array(
+    array: NDArray[Any],
+    original: object,
+    n_classes: int | Integers | None = None,
+    *,
+    name: str = "references",
+    minimum: int | None = 0,
+) -> Integers:
+    """Check the values of labels that are an array: the second step of `check_labels`.
+
+    Args:
+        array: (N,) labels of any type, from `to_numpy`.
+        original: The labels as the user gave them. numpy turns a list with one float into floats, so
+            that only the list shows an error message which label was the float.
+        n_classes: Number of classes, for all items or (N,) for each item. If None, there is no
+            upper bound.
+        name: Name of the labels in error messages.
+        minimum: Smallest label. If None, there is no lower bound.
+
+    Returns:
+        (N,) int64.
+    """
+    labels = _cast_to_whole_numbers(array, original, name)
     _check_label_range(labels, n_classes, name=name, minimum=minimum)
     return labels
 
@@ -852,7 +898,7 @@ def to_probabilities(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     if not isinstance(rows.values, Ragged):
-        return _table_to_probabilities(rows.values, scores, name, allow_vector=True)
+        return table_to_probabilities(rows.values, scores=scores, name=name)
     return _ragged_to_probabilities(rows.values, scores, name)
 
 
@@ -893,7 +939,7 @@ def check_scores(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(predictions, name)
-    return _table_to_probabilities(table, scores, name, allow_vector=allow_vector)
+    return table_to_probabilities(table, scores=scores, name=name, allow_vector=allow_vector)
 
 
 def check_ragged(
@@ -952,7 +998,7 @@ def check_logits(
 
     check_one_of(scores, SCORE_KINDS, "scores")
     table = to_floats(items, name)
-    checked = _table_to_probabilities(table, scores, name, allow_vector=True)
+    checked = table_to_probabilities(table, scores=scores, name=name)
     # The logarithm of a probability of 0 is minus infinity, which is a valid logit.
     with np.errstate(divide="ignore"):
         if scores == "probabilities":
@@ -985,11 +1031,13 @@ def as_ragged(rows: object, name: str) -> Ragged:
     return Ragged.of_table(table)
 
 
-def _table_to_probabilities(table: Floats, scores: str, name: str, *, allow_vector: bool) -> Floats:
-    """Check a table of class scores, and convert it to probabilities.
+def table_to_probabilities(
+    table: Floats, *, scores: str, name: str = "predictions", allow_vector: bool = True
+) -> Floats:
+    """Check the values of class scores that are an array: the second step of `check_scores`.
 
     Args:
-        table: (N, K) scores with K >= 2, or (N,) P(class 1).
+        table: (N, K) float64 scores with K >= 2, or (N,) P(class 1), from `to_floats`.
         scores: One of `SCORE_KINDS`: "probabilities", "logits" or "log_probabilities".
         name: Name of the table in error messages.
         allow_vector: Whether (N,) is accepted; logits must be (N, K) in any case.
@@ -1080,10 +1128,11 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
         index = int(np.argmax(is_outside))
         row = _find_row(index, values, rows)
         value = float(values.reshape(-1)[index])
-        raise ValueError(
+        raise OptionError(
             f"Expected probabilities between 0 and 1 in `{name}`, but row {row} holds "
             f"{value:.6g}. Divide percentages by 100, or set `scores` to logits for raw model "
-            "outputs."
+            "outputs.",
+            option="scores",
         )
     return np.clip(values, 0.0, 1.0)
 

@@ -17,7 +17,11 @@ _MAX_SHOWN_CLASSES = 6
 
 
 def suggest_class_order(
-    scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None
+    scores: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    names: Sequence[str] | None,
+    *,
+    is_by_name: bool = False,
 ) -> str:
     """Warn about labels that would match the predictions better with another order of the classes.
 
@@ -28,6 +32,8 @@ def suggest_class_order(
         scores: (N, K) scores, the largest being the answer, or (N,) P(class 1).
         labels: (N,) labels, -1 for unlabeled items.
         names: K names of the classes. If None, they are called "0" to "K - 1".
+        is_by_name: Whether the scores have the names of the classes, as columns of a table do.
+            Then the names may be exchanged, instead of the numbers.
 
     Returns:
         A sentence; "" if there is no reason for a warning.
@@ -62,12 +68,18 @@ match 100.0% in the other order (0 is good, 1 is bad). Check the order of the cl
     if bdtrc(n_correct_reordered - 1, n_items, chance) > MAX_ORDER_ERROR:
         return ""
     class_names = names or list(map(str, range(n_classes)))
+    beginning = f"The labels match {n_correct / n_items:.1%} of the answers"
+    reordered = f"but would match {n_correct_reordered / n_items:.1%}"
+    if is_by_name:
+        return (
+            f"{beginning}, {reordered} if the scores had other names "
+            f"({_describe_renaming(class_names, order.tolist())}). Check the names of the scores."
+        )
     given_order = _describe_order(class_names, range(n_classes))
     best_order = _describe_order(class_names, order.tolist())
     alternative = "the other order" if n_classes == 2 else "another order"
     return (
-        f"The labels match {n_correct / n_items:.1%} of the answers in the current order of the "
-        f"classes ({given_order}), but would match {n_correct_reordered / n_items:.1%} in "
+        f"{beginning} in the current order of the classes ({given_order}), {reordered} in "
         f"{alternative} ({best_order}). Check the order of the classes."
     )
 
@@ -111,4 +123,19 @@ def _describe_order(class_names: Sequence[str], order: Iterable[int]) -> str:
         label = class_names[position]
         descriptions.append(f"{number} is {label}")
     # A task of many classes would fill the screen.
+    return ", ".join(descriptions[:_MAX_SHOWN_CLASSES])
+
+
+def _describe_renaming(class_names: Sequence[str], order: Sequence[int]) -> str:
+    """Return the classes that fit the scores of other classes: "“good” for “bad”, “bad” for “good”".
+
+    Args:
+        class_names: Names of the classes.
+        order: For each class, the position of the class whose scores fit its labels best.
+    """
+    descriptions = []
+    for name, position in zip(class_names, order, strict=True):
+        score_name = class_names[position]
+        if score_name != name:
+            descriptions.append(f"“{name}” for “{score_name}”")
     return ", ".join(descriptions[:_MAX_SHOWN_CLASSES])

@@ -307,6 +307,8 @@ def match_columns(
 ) -> NDArray[np.int64]:
     """Find the column of each class by `match_labels`.
 
+    If the names of the columns do not match, their common beginning, such as "votes_", is removed.
+
     Args:
         columns: K names of columns.
         classes: K names of classes.
@@ -324,7 +326,14 @@ def match_columns(
         >>> match_columns(["pos", "neg"], ["neg", "pos"], source="the table", target="the model")
         array([1, 0])
     """
-    match = match_labels(columns, classes, terms=MatchTerms(source, target))
+    terms = MatchTerms(source, target)
+    try:
+        match = match_labels(columns, classes, terms=terms)
+    except ValueError:
+        names = _remove_common_beginning(columns)
+        if set(names) != set(classes):
+            raise
+        match = match_labels(names, classes, terms=terms)
     if sorted(match.class_of) != list(range(len(classes))):
         raise ValueError(
             f"Expected a column for each class of {target} ({format_list(classes)}), but {source} "
@@ -333,6 +342,29 @@ def match_columns(
     # `class_of` has the class of each column. The inverse of this permutation has the column of each
     # class.
     return np.argsort(match.class_of)
+
+
+def _remove_common_beginning(columns: Sequence[str]) -> list[str]:
+    """Return names without what they all begin with, up to its last separator.
+
+    Args:
+        columns: The names.
+
+    Example:
+        >>> _remove_common_beginning(["votes_may", "votes_must"])
+        ['may', 'must']
+    """
+    # What the first and the last name in alphabetical order share, all names between them share.
+    smallest = min(columns)
+    largest = max(columns)
+    length = 0
+    for index, (letter, other_letter) in enumerate(zip(smallest, largest, strict=False)):
+        if letter != other_letter:
+            break
+        # Letters after the last separator, such as the "m", belong to the names.
+        if not letter.isalnum():
+            length = index + 1
+    return [column[length:] for column in columns]
 
 
 def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:

@@ -19,7 +19,10 @@ BOOLEANS = ("false", "true")
 _BINARY_WORDS = (BOOLEANS, ("no", "yes"))
 """Pairs of words for 0 and 1."""
 
-NUMBER_BY_WORD = {word: number for pair in _BINARY_WORDS for number, word in enumerate(pair)}
+NUMBER_BY_WORD: dict[str, int] = {}
+for _pair in _BINARY_WORDS:
+    for _number, _word in enumerate(_pair):
+        NUMBER_BY_WORD[_word] = _number
 """The number of each word for 0 or 1."""
 
 
@@ -125,9 +128,11 @@ def parse_words_next_to_numbers(
             return None
         number_by_word[word] = number
     # A word such as "yes" is class 1 only if there are no classes but 0 and 1.
-    has_binary_word = any(fold_name(word) in NUMBER_BY_WORD for word in words)
+    folded_words = set(map(fold_name, words))
+    has_binary_word = not folded_words.isdisjoint(NUMBER_BY_WORD)
     all_numbers = {*number_by_word.values(), *numbers.values()}
-    if has_binary_word and not all_numbers <= {0, 1}:
+    has_other_number = not all_numbers <= {0, 1}
+    if has_binary_word and has_other_number:
         return None
     return number_by_word
 
