@@ -1,5 +1,6 @@
 """`rightreasons look` shows how the file would be read, and writes what every command takes."""
 
+import json
 import zipfile
 
 import pytest
@@ -18,10 +19,10 @@ def table(tmp_path, monkeypatch):
 
 def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     shown = run(capsys, "look", "x.csv")
-    assert (shown.code, shown.err) == (0, "")
+    assert shown.code == 2
     assert "Item 1: p_positive: 0.9" in shown.out
-    assert "in the order of the numbers with --label-names" in " ".join(shown.out.split())
-    assert shown.out.splitlines()[-1] == "The file cannot be interpreted, so nothing is written."
+    assert "in the order of the numbers with --label-names" in shown.err
+    assert not (table.parent / "data.yaml").exists()
     assert (
         run(capsys, "look", "x.csv", "--label-names", "negative").code == 2
     )  # which does not help
@@ -132,11 +133,9 @@ def test_a_refused_column_names_the_look_that_explains_it_and_a_warning_is_a_lin
 def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
     path = tmp_path / "reviews.csv"
     path.write_text("text,label\ngood,up\n ,down\nbad,down\n,\n")
-    code, told, _ = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
-    assert (
-        code,
-        " ".join(told.split()).count("row 1 is empty. Exclude empty rows with --drop-empty."),
-    ) == (0, 1)
+    code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
+    assert code == 2
+    assert told.count("row 1 is empty. Exclude empty rows with --drop-empty.") == 1
     code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml", "--drop-empty")
     assert code == 0, told
     assert "drop_empty: true" in (tmp_path / "data.yaml").read_text()
@@ -236,3 +235,28 @@ def test_answers_without_a_confidence_are_promised_what_their_audit_reports(
     # 15 of 20 answers, on standard error as all messages.
     assert "75.0% of 20 answers are correct" in audited.out + audited.err
     assert "Not asked: Does its confidence match its accuracy?" in audited.out
+
+
+def test_columns_of_the_row_checks_are_not_shown_as_cells_of_the_file(tmp_path, capsys):
+    # The last 12 rows repeat the first ones.
+    rows = [
+        f"Bus {number} was {number * 7 % 11} minutes late.,{number % 2}" for number in range(40)
+    ]
+    path = tmp_path / "late.csv"
+    path.write_text("\n".join(["text,label", *rows, *rows[:12]]))
+
+    looked = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
+
+    assert looked.code == 0
+    assert "12 of 52 rows are copies" in looked.out
+    assert "Item 1: id: data-0, text: Bus 0" in looked.out
+    assert "copied_row" not in looked.out
+
+
+def test_an_unreadable_file_has_its_error_in_the_record(table, capsys):
+    code, out, _ = run(capsys, "look", "x.csv", "--json")
+
+    record = json.loads(out)
+    assert (code, record["exit_code"]) == (2, 2)
+    assert "--label-names" in record["error"]
+    assert record["result"]["readable"] is False

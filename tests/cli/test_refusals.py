@@ -171,7 +171,9 @@ def test_a_refused_table_is_explained_by_the_look_that_ends_the_sentence(
         )
         assert ending, sentence
         code, shown, told = run(capsys, *shlex.split(ending[1]), "--out", tmp_path / "data.yaml")
-        assert (code, told) == (0, ""), (name, told)
+        # What no command can read is an error of look, too, after the columns and items.
+        assert code == (2 if told else 0), (name, told)
+        assert told.startswith("Error: ") == bool(told)
         heading, *_ = folder.joinpath(name).read_text("utf-8").splitlines()
         columns = json.loads(heading) if name.endswith("l") else heading.split(",")
         assert all(column in shown for column in columns), shown

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.svm import LinearSVC
 from transformers import ViTConfig, ViTForImageClassification
 
 import rightreasons
@@ -371,3 +372,33 @@ def test_a_model_of_images_in_a_folder_is_refused(tmp_path):
         as_scorer(tmp_path)
 
     assert error.value.option == ("predictions",)
+
+
+def test_an_object_that_can_be_called_is_a_function_even_if_it_can_be_fitted():
+    class Rule:
+        def fit(self, texts):
+            return self
+
+        def __call__(self, texts):
+            return [[0.25, 0.75] for _ in texts]
+
+    scorer = as_scorer(Rule(), label_names=["no", "yes"])
+
+    assert scorer.label_names == ("no", "yes")
+    with pytest.raises(TypeError, match="predict_proba"):
+        as_scorer(LinearSVC(), label_names=["no", "yes"])
+
+
+def test_only_a_function_with_a_second_parameter_reads_pairs():
+    def score(texts):
+        return [[0.25, 0.75] for _ in texts]
+
+    def score_pairs(texts, text_pairs):
+        return [[0.25, 0.75] if pair else [0.75, 0.25] for pair in text_pairs]
+
+    single = as_scorer(score, label_names=["no", "yes"])
+    double = as_scorer(score_pairs, label_names=["no", "yes"])
+
+    with pytest.raises(ValueError, match="single texts"):
+        single.predict(["a"], text_pairs=["b"], progress=False)
+    assert double.predict(["a"], text_pairs=["b"], progress=False).predicted.tolist() == [1]

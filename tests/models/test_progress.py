@@ -115,3 +115,49 @@ def test_a_bar_disappears_when_its_work_is_finished(monkeypatch, capsys):
     # The output ends with an empty line over the bar, without a line break.
     assert "\n" not in output
     assert output.rsplit("\r", 1)[-1].strip() == ""
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a list with the present second, without a terminal."""
+    seconds = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(progress, "is_progress_visible", lambda: False)
+    monkeypatch.setattr(progress.ProgressLines, "_latest_line", None)
+    return seconds
+
+
+def test_without_a_terminal_slow_work_prints_a_line_per_minute(clock, capsys):
+    with progress.progress_bar(200, "attributions", shown=True) as bar:
+        for second in (140.0, 165.0, 170.0, 226.0):
+            clock[0] = second
+            bar.update(10)
+
+    # 20 items took 65 s, so that 180 take 585 s. At 170 s, the latest line is 5 s old. 40 items
+    # took 126 s, so that 160 take 504 s.
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "attributions: 20/200 items, 09:45 left",
+        "attributions: 40/200 items, 08:24 left",
+    ]
+
+
+def test_the_minute_counts_over_short_steps(clock, capsys):
+    for step in range(5):
+        with progress.progress_bar(4, f"step {step}", shown=True) as bar:
+            clock[0] += 25
+            bar.update(4)
+
+    # The steps end after 25, 50, 75, 100 and 125 s. The line after 75 s is 50 s old after 125 s.
+    assert capsys.readouterr().err.splitlines() == ["step 2: 4/4 items, 00:00 left"]
+
+
+def test_quiet_commands_print_no_lines(clock, capsys):
+    token = progress.is_quiet.set(True)
+
+    with progress.progress_bar(4, "items", shown=True) as bar:
+        clock[0] += 900
+        bar.update(4)
+    progress.is_quiet.reset(token)
+
+    assert capsys.readouterr().err == ""

@@ -255,7 +255,7 @@ def test_the_next_batch_is_launched_before_the_previous_one_is_read(monkeypatch)
     def record_update(bar, count):
         updates.append((count, len(device.log)))
 
-    monkeypatch.setattr(progress.tqdm, "update", record_update)
+    monkeypatch.setattr(progress.ProgressLines, "update", record_update)
 
     columns = run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])
 
@@ -588,6 +588,7 @@ def test_a_bar_counts_tokens_if_their_numbers_are_known(monkeypatch):
     lines = []
     monkeypatch.setattr(Bar, "lines", lines)
     monkeypatch.setattr("rightreasons.models.runs.progress.tqdm", Bar)
+    monkeypatch.setattr(progress, "is_progress_visible", lambda: True)
     batches = [np.array([2]), np.array([0, 1])]
     bar = BarText("logits", lengths=np.array([5, 4, 90]))
 

@@ -238,7 +238,6 @@ LEARNING_RUNS = [
     ("compiled", "vanilla"),
     ("compiled", "lp"),
 ]
-LEARNING_RUNS += [("compiled", "vanilla"), ("compiled", "lp")]
 
 
 @pytest.mark.parametrize(("state", "method"), LEARNING_RUNS)

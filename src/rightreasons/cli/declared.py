@@ -67,14 +67,30 @@ def declared_command(
             classes[argument] = (declaration, declaration.list_names())
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        """Add a function as a command to the app, and return the function itself."""
+        """Add a function as a command to the app, and return the function itself.
+
+        The command has one flag for each option of the classes in `declared`, and one for each other
+        parameter of the function.
+
+        Args:
+            function: The function, whose docstring becomes the help of the command.
+        """
 
         def run(**values: Any) -> None:
-            """Call the function with instances of the classes, made from the values of the flags."""
+            """Call the function with one object of options in place of the values of their flags.
+
+            Args:
+                **values: Value of each flag, as parsed by typer. The flags of an argument such as
+                    `difficulty` arrive as `difficulty_items`, `difficulty_seed` and so on.
+            """
             for argument, (options_class, names) in classes.items():
-                # `_make_parameters` calls the parameter of a flag ARGUMENT_NAME.
-                option_values = {name: values.pop(f"{argument}_{name}") for name in names}
-                values[argument] = _make_options(options_class, option_values, _prefix(argument))
+                option_values = {}
+                for option_name in names:
+                    # `_make_parameters` calls the parameter of a flag ARGUMENT_NAME.
+                    option_values[option_name] = values.pop(f"{argument}_{option_name}")
+                # An error about an option names its flag, which begins with this prefix.
+                prefix = _prefix(argument)
+                values[argument] = _make_options(options_class, option_values, prefix)
             function(**values)
 
         parameters = _list_direct_parameters(function, declared)
@@ -85,6 +101,7 @@ def declared_command(
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        # Heading -> the flags below it in the short help, from the description of the command.
         groups = ABOUT.get(name, {}).get("shown", {})
         command_class = type("Declared", (GroupedCommand,), {"groups": groups})
         app.command(name, cls=command_class, no_args_is_help=True)(run)

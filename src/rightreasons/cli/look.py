@@ -148,14 +148,12 @@ def look(
     doubts = []
     for doubt in (*resolution.doubts, *_print_model_match(resolution, model)):
         doubts.append(with_flags(doubt, NAMES))
-    # Data that cannot be read with the options of the user is an error. Without options, it is only
-    # a finding.
-    if not resolution.readable and settings:
+    if not resolution.readable:
+        # The first doubt is the reason, and nothing is written. The others may help to find the
+        # right options.
+        _print_doubts(doubts[1:])
         raise ValueError(doubts[0])
     _print_doubts(doubts)
-    if not resolution.readable:
-        typer.echo("The file cannot be interpreted, so nothing is written.")
-        return
     show_row_doubts(resolution.row_doubts)
     if resolution.unused:
         unused = with_flags(resolution.unused, NAMES)
@@ -287,7 +285,7 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
     typer.secho(f"{dataset}: {resolution.kind.replace('_', ' ')} ({sizes})", bold=True)
     _print_columns(resolution)
     for number, item in enumerate(resolution.items, start=1):
-        cells = ", ".join(f"{name}: {_shorten(value)}" for name, value in item.items())
+        cells = _describe_cells(item)
         typer.echo(textwrap.fill(f"Item {number}: {cells}", WIDTH, subsequent_indent="  "))
     # The first values are enough to see that a column with many values has no labels.
     rows = []
@@ -297,6 +295,22 @@ def _print_resolution(dataset: str, resolution: Resolution) -> None:
         _print_table("Labels", [("value", "items", "class", "rule"), *rows])
     if len(resolution.mapping) > MAX_ROWS:
         typer.echo(f"  … {len(resolution.mapping):,} values in all")
+
+
+def _describe_cells(item: Mapping[str, Any]) -> str:
+    """Return the cells of an item in one line, without columns that only the row checks use.
+
+    Args:
+        item: Name of a column of the common schema -> value.
+    """
+    from rightreasons.io.row_codes import COPIED_ROW, REPEATED_ID
+
+    descriptions = []
+    for name, value in item.items():
+        # These columns are not in the file. A note describes the rows that repeat each other.
+        if name not in (COPIED_ROW, REPEATED_ID):
+            descriptions.append(f"{name}: {_shorten(value)}")
+    return ", ".join(descriptions)
 
 
 def _print_columns(resolution: Resolution) -> None:

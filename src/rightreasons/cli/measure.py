@@ -140,6 +140,7 @@ def cues(
     from rightreasons.cli.data_group import open_items
     from rightreasons.cues.measure import ChoiceItems, measure_cues
     from rightreasons.cues.question import CUE_TABLE, CUES
+    from rightreasons.io.samples import sort_by_id
     from rightreasons.page.formats import level_percent
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
@@ -150,7 +151,8 @@ def cues(
     data, split_name = open_items(
         dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed
     )
-    items = ChoiceItems.from_table(data, options.groups_column)
+    # The folds of the classifier follow the order of the items.
+    items = ChoiceItems.from_table(sort_by_id(data), options.groups_column)
     figures = measure_cues(items, options=options, resampling=settings.resampling)
 
     config = f" ({source.config})" if source.config else ""
@@ -210,7 +212,7 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
         declared: Groups of options of the command: "source" with the names of columns, "options" of
             the question, and "settings" with the limit, the level and the seed.
     """
-    from rightreasons.io.samples import choose_split, select_labeled_items
+    from rightreasons.io.samples import choose_split, select_labeled_items, sort_by_id
     from rightreasons.io.tables import open_splits
     from rightreasons.shortcuts.word_cues import measure_word_cues
 
@@ -228,7 +230,7 @@ def show_word_cues(dataset: str, split: str | None, top: int, declared: Mapping[
     results = {}
     # Each split may have different cues, such as hashtags that another one lacks.
     for name in names:
-        items = select_labeled_items(splits[name])
+        items = sort_by_id(select_labeled_items(splits[name]))
         labels = items["label"][:]
         # The test split of a competition may have no labels.
         if len(set(labels)) < 2:

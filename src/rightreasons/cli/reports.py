@@ -182,7 +182,10 @@ def doctor() -> None:
     versions = f"{rightreasons.__version__}, Python {platform.python_version()}"
     rows = [("ok", "rightreasons", versions)]
     for extra, packages in _list_extras().items():
-        missing = [package for package in packages if get_installed_version(package) is None]
+        missing = []
+        for package in packages:
+            if get_installed_version(package) is None:
+                missing.append(package)
         if missing:
             install = make_install_command(extra)
             rows.append(("--", f"[{extra}]", f"missing {', '.join(missing)}: {install}"))

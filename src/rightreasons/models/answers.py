@@ -135,6 +135,9 @@ def _get_scores_by_name(answer: Any) -> dict[str, float] | None:
     text-classification pipeline returns them; and {"labels": ["pos", "neg"], "scores": [0.9, 0.1]}
     of a zero-shot pipeline.
 
+    Args:
+        answer: What a function or a pipeline of the user returns for one text.
+
     Returns:
         Class name -> score. None if the answer names no classes, like [0.9, 0.1].
     """

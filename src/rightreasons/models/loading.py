@@ -266,6 +266,9 @@ def unpack_model(
 def _check_input(model: Any) -> None:
     """Refuse a loaded model of transformers that reads no text, such as a model of pictures.
 
+    Args:
+        model: The loaded model. Only its class is looked at.
+
     Raises:
         OptionTypeError: If the main input of the class of the model is not text.
     """
@@ -475,10 +478,15 @@ def _remove_resolved_mismatches(report: dict[str, Any], adapted: Mapping[str, An
 def _check_quantization(model: Any, name: str) -> None:
     """Check that transformers knows the method by which weights are quantized.
 
+    Args:
+        model: The loaded model, with its configuration in `config`.
+        name: Name of the model in the error message.
+
     Raises:
         ValueError: If the configuration has a quantization that transformers did not apply.
     """
     quantization = getattr(model.config, "quantization_config", None)
+    # transformers sets `hf_quantizer` only if it has applied the quantization.
     if quantization and getattr(model, "hf_quantizer", None) is None:
         raise ValueError(
             f"Expected weights that transformers can load, but the weights of {name} are "

@@ -196,7 +196,13 @@ class Prompted:
     @functools.cached_property
     def request_fingerprint(self) -> str:
         """Digest of the requests, without the options that only change how replies are read."""
-        return self._digest(self.prompt.replace(pattern=None, repair="auto"))
+        request_options = self.prompt.replace(pattern=None, repair="auto")
+        # The digest contains the values of these options in the rendering. It must not depend on
+        # whether the user chose a value, or "auto" did.
+        request_options = request_options.replace(
+            chat="auto", scoring="auto", style="auto", form="auto"
+        )
+        return self._digest(request_options)
 
     def _digest(self, prompt: Prompt) -> str:
         """Return a digest of everything that the scores of items depend on.
@@ -401,6 +407,9 @@ class Prompted:
     ) -> Scores:
         """Score the answers of items through the prompt.
 
+        Items of which an answer has no words are not sent to the model. The others are scored by the
+        likelihoods of their answers, or, with scoring="generated", by generated replies.
+
         Args:
             items: N items.
             gold: (N,) correct answers, which replace the labels of the items. None to use the
@@ -418,7 +427,11 @@ class Prompted:
             for item, label in zip(items, gold.tolist(), strict=True):
                 labeled_items.append(dataclasses.replace(item, label=label))
             items = labeled_items
-        requests = [self.rendering.request(item, self.shots(item)) for item in items]
+        # A request is the prompt of an item, after its few-shot examples, with the answers to score.
+        requests = []
+        for item in items:
+            few_shot_examples = self.shots(item)
+            requests.append(self.rendering.request(item, few_shot_examples))
         # The report shows the first prompt that the model read.
         if self._example is None and requests:
             self._example = requests[0]
@@ -428,15 +441,22 @@ class Prompted:
         # Index of an item -> why the model is not asked.
         wordless_reasons: dict[int, str] = {}
         if not is_generated:
-            wordless_reasons = find_wordless_items(
-                names, [request.continuations for request in requests]
-            )
+            # A text without tokens has no likelihood.
+            answers_by_item = [request.continuations for request in requests]
+            wordless_reasons = find_wordless_items(names, answers_by_item)
         rows = [row for row in range(len(items)) if row not in wordless_reasons]
         if wordless_reasons and not rows:
-            raise ValueError(next(iter(wordless_reasons.values())))
-        score = self._score_generated if is_generated else self._score_likelihoods
-        scored = score([items[row] for row in rows], [requests[row] for row in rows], **storage)
+            first_reason = next(iter(wordless_reasons.values()))
+            raise ValueError(first_reason)
+        asked_items = [items[row] for row in rows]
+        asked_requests = [requests[row] for row in rows]
+        # `scored.rows` has the scores of each asked item, one per answer.
+        if is_generated:
+            scored = self._score_generated(asked_items, asked_requests, **storage)
+        else:
+            scored = self._score_likelihoods(asked_items, asked_requests, **storage)
 
+        # For the report: how the scores were computed, and which items failed in all calls so far.
         self._way = scored.way
         failures = dict(scored.failures)
         for row, reason in wordless_reasons.items():
@@ -811,8 +831,10 @@ def _make_rendering(prompt: Prompt, engine: Engine, label_names: Sequence[str] |
 def _is_chat(prompt: Prompt, engine: Engine) -> bool:
     """Return whether items are rendered as turns of a conversation.
 
-    That is decided by `prompt.chat`, "on" or "off". With "auto", it is the case if the model has a
-    chat template.
+    Args:
+        prompt: How items are prompted. Its option `chat` decides: "on", "off", or "auto" for turns if
+            the model has a chat template.
+        engine: The language model. `has_template` is whether it has a chat template.
 
     Raises:
         OptionError: If `prompt.chat` is "on", but the model has no chat template.

@@ -656,8 +656,9 @@ def _choose_form(prompt: Prompt, *, chat: bool, constrains: bool) -> str:
     """
     if prompt.form != "auto":
         return prompt.form
-    # If the user wrote a template or a pattern, it defines how to answer.
-    if prompt.template is not None or prompt.pattern is not None:
+    # If the user wrote a template, it defines how to answer. A pattern does not change the requests,
+    # so that it can be added after the run, when the replies are stored.
+    if prompt.template is not None:
         return "free"
     return get_default_form(chat=chat, constrains=constrains)
 

@@ -214,7 +214,8 @@ def _wrap_function(
         function = _get_estimator_function(model, name)
         if label_names is None:
             label_names = _get_classes(model)
-    elif callable(getattr(model, "fit", None)):
+    # An object that can be called, such as your own class, may have a method `fit`, too.
+    elif callable(getattr(model, "fit", None)) and not callable(model):
         raise TypeError(
             f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none. "
             "Wrap the estimator in CalibratedClassifierCV of scikit-learn."

@@ -313,6 +313,9 @@ def _widened(model: torch.nn.Module) -> Iterator[None]:
     its compiled code. The original tensors are put back at the end, even after an error. No other
     thread may use the model meanwhile. Nothing is done if there are more than `_MAX_WIDENED`
     half-precision values.
+
+    Args:
+        model: The model, which is changed inside the block only.
     """
     half_tensors = []
     for tensor in (*model.parameters(), *model.buffers()):
@@ -542,6 +545,12 @@ def _hash_state(model: torch.nn.Module) -> int:
 
     The values of the weights are not read. A weight is identified by its address in memory and its
     version, which PyTorch increases at every change in place.
+
+    Args:
+        model: The model.
+
+    Returns:
+        A hash that is valid in this process only, because it depends on addresses.
     """
     states = []
     for weight in model.parameters():
@@ -578,8 +587,14 @@ def name_failing_item(name: str, item: str) -> Iterator[None]:
 def find_max_positions(model: Any) -> int | None:
     """Return the maximum number of tokens that the position embeddings of a model allow.
 
-    The configuration may state a larger maximum than the table of embeddings has rows. The
-    smallest of all maxima is returned, and None if there is none, as for relative positions.
+    The configuration may state a larger maximum than the table of embeddings has rows, so that both
+    are read.
+
+    Args:
+        model: A model of transformers, with its `config`.
+
+    Returns:
+        The smallest of all maxima; None if there is none, as for relative positions.
     """
     config = model.config
     if hasattr(config, "get_text_config"):
@@ -608,7 +623,12 @@ def find_max_positions(model: Any) -> int | None:
 def get_max_length(model: Any, tokenizer: Any) -> int:
     """Return the maximum number of tokens per sequence that both model and tokenizer allow.
 
-    It is 2048 if neither of them states a maximum.
+    Args:
+        model: A model of transformers, perhaps with an adapter of peft.
+        tokenizer: Its tokenizer, whose `model_max_length` is a huge number if it has no maximum.
+
+    Returns:
+        The smaller of both maxima; 2048 if neither of them states one.
     """
     n_positions = find_max_positions(model) or 0
     if n_positions:
@@ -646,6 +666,7 @@ def find_classifier_strategy(
         n_classes = len(classifier.label_names)
 
     def run_trial(max_tokens: int) -> BatchingStrategy:
+        """Find the fastest strategy for texts of up to `max_tokens` tokens."""
         is_short = max_tokens <= SHORTEST
         earlier_strategy = None
         if not is_short:
@@ -862,8 +883,13 @@ def check_tokens(model: Any, name: str, largest: int) -> None:
 def list_ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     """Return the ids of all tokens but special ones that tokenizer and model have in common.
 
-    Tokens whose embeddings are not finite are left out. If the vocabulary consists of special
-    tokens only, these are returned.
+    Args:
+        model: The model, whose table of embeddings may be shorter than the vocabulary.
+        tokenizer: Its tokenizer.
+
+    Returns:
+        The ids in ascending order, without tokens whose embeddings are not finite. If the vocabulary
+        consists of special tokens only, these are returned.
     """
     tokens = np.arange(len(tokenizer))
     n_embedded = get_vocabulary_size(model)
@@ -923,6 +949,9 @@ def _encode_trial_texts(
         is_short: If True, the texts have the numbers of words in `_SHORT_LENGTHS`. If False, there
             is one such text, one of the maximum length, and others of 5/16 to 12/16 of that
             length, until all have about `_N_LONG_TOKENS` tokens.
+
+    Returns:
+        One batch with the short texts, and one for each long text.
     """
     letters = [*"abcdefghijklmnop"]
     max_short = min(longest, SHORTEST)

@@ -115,13 +115,13 @@ class Prompt(Wording):
         "auto",
         "Form of generated answers: constrained by the server, a requested last line 'ANSWER: "
         "X', or free; auto uses constrained answers if the server supports them, otherwise "
-        "the line in a chat, and free answers with your own template or pattern.",
+        "the line in a chat, and free answers with your own template.",
         choices=FORMS,
     )
     pattern: str | None = option(
         None,
         "Regular expression that finds the answer in a generated text; the answer is its "
-        "first group, if it has one.",
+        "first group, if it has one. It does not change the requests.",
     )
     repair: str = option(
         "auto",

@@ -103,6 +103,18 @@ def test_power_iteration_continues_until_every_item_has_converged():
     assert power.eigenvalues.tolist() == pytest.approx(exact, rel=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("method", ["gram", "power"])
+def test_logits_that_ignore_the_input_have_no_information(method, dtype):
+    x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+    logits = x @ torch.zeros(3, 4, dtype=dtype) + torch.arange(4, dtype=dtype)
+
+    eigenvalues = compute_leading_eigenvalues(logits, x, method=method).eigenvalues
+
+    # All gradients are 0, and so is their matrix.
+    assert eigenvalues.tolist() == [0.0, 0.0]
+
+
 def test_very_many_classes_use_power_iteration():
     classifier = tiny_encoder("bert", n_labels=60)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -227,7 +228,7 @@ def test_a_filtered_answer_is_recognized_in_the_words_of_each_server():
             message = {"role": "assistant"}
             reply["choices"][0] = {"message": message, "finish_reason": "content_filter: SPII"}
         elif number == 2:
-            # Azure's form: no choices, and the cost of the question.
+            # No choices, the cost of the question, and no reason.
             reply["choices"] = []
 
     def filter_request(number, body):
@@ -243,7 +244,34 @@ def test_a_filtered_answer_is_recognized_in_the_words_of_each_server():
 
         _, scores = ask(server)
 
-        assert [*scores.failures.values()] == 4 * ["stopped by a content filter"]
+        reasons = list(scores.failures.values())
+        assert reasons.count("stopped by a content filter") == 3
+        # A filter is not the only possible reason for an empty list.
+        assert reasons.count("the server returned no choice") == 1
+
+
+@pytest.mark.parametrize("form", ["auto", "line"])
+def test_a_new_pattern_reads_the_stored_replies_again_without_requests(tmp_path, form):
+    # Without a pattern, the model's form of an answer cannot be read.
+    with thinking("vllm", thinks=False, form="I choose {} today, friend.") as server:
+        engine = open_server(server.url, progress=False, retries=0)
+        fingerprints = []
+        predictions = []
+        numbers = []
+        for options in ({"form": form}, {"pattern": r"choose (\w)"}):
+            prompted = Prompted(Prompt(repair="off", **options), engine)
+            fingerprints.append(prompted.request_fingerprint)
+            n_requests = len(server.bodies)
+            with contextlib.suppress(UnreadAnswersError):
+                scores = prompted.choose(
+                    PROMPTS, CHOICES, labels=RIGHT, progress=False, out=tmp_path
+                )
+                predictions.append(scores.predicted.tolist())
+            numbers.append(len(server.bodies) - n_requests)
+
+    assert fingerprints[0] == fingerprints[1]
+    assert predictions == [RIGHT]
+    assert numbers == [20, 0]
 
 
 def limit_tokens(max_allowed, min_allowed=1):

@@ -129,10 +129,15 @@ def is_zero_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
 
     The change from zero to `NEAR` of the path is measured for a few fixed texts, as a share of the
     change over the whole path. Zero is singular if the median share exceeds `SINGULAR`.
+
+    Args:
+        classifier: The model with its tokenizer.
+        embedding_input: The same model, fed by word embeddings in place of tokens.
     """
     items = Items.of(classifier, _TEXTS)
 
     def measure_share(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
+        """Return the share of the change close to zero, for the only item of a batch."""
         path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
         # Three points on the path of the only item of the batch.
         item_of_points = np.zeros(3, dtype=np.int64)

@@ -403,7 +403,7 @@ class _Run:
 
     @cached_property
     def _logits(self) -> dict[str, NDArray[np.float64]]:
-        """Id of an item -> the scores of its choices."""
+        """Id of an item -> (K,) the scores of its choices. Items that failed have no entry."""
         rows = map(np.asarray, self.scores.logits)
         return dict(zip(self.scores.ids, rows, strict=True))
 
@@ -459,13 +459,16 @@ class _Run:
             batch: (1,) index of the item among the entries of `items`.
 
         Returns:
-            The columns of `_measure_item`.
+            The columns of `_measure_item`: one row each of `eigenvalues`, `gradient_norms`, `error`,
+            `scale` and, if requested, `spectrum`.
         """
+        # Items that failed have no entry, so that the index of the entry is not that of the item.
         (index,) = batch.tolist()
         row = list(items)[index]
         item_id = self.requests.ids[row]
-        # Logits with a dimension for the batch, (1, K).
-        logits = torch.from_numpy(self._logits[item_id][None])
+        # (K,) scores of the choices, which become (1, K) with a dimension for the batch.
+        choice_scores = self._logits[item_id]
+        logits = torch.from_numpy(choice_scores[None])
         with name_failing_item(self.reader.scorer.name, item_id):
             return _measure_item(self.reader, embedding_input, items[row], logits, self.options)
 

@@ -56,17 +56,21 @@ def _solve_by_gram(logits: Tensor, inputs: Tensor, options: FisherOptions) -> Fi
     """
     n_classes = logits.shape[1]
     # A softmax depends on differences of logits only, so that K - 1 backward passes are enough.
-    differences = logits[:, 1:] - logits[:, :1]
+    first_logit = logits[:, :1]
+    differences = logits[:, 1:] - first_logit
     gradients = []
     for k in range(n_classes - 1):
         # The last pass frees the graph.
         is_needed_again = k < n_classes - 2
         # The gradient of the sum over items consists of the gradients of all items.
-        (gradient,) = torch.autograd.grad(
-            differences[:, k].sum(), inputs, retain_graph=is_needed_again
-        )
+        total = differences[:, k].sum()
+        (gradient,) = torch.autograd.grad(total, inputs, retain_graph=is_needed_again)
         gradients.append(gradient)
-    return solve_gram(logits.detach(), torch.stack(gradients, dim=1), options)
+    return solve_gram(
+        logits=logits.detach(),
+        gradients=torch.stack(gradients, dim=1),
+        options=options,
+    )
 
 
 def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> FisherEigen:
@@ -94,16 +98,21 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     # has the coefficients of g_y, and row y of `scaled` those of sqrt(p_y) g_y: (b, K, K) each.
     identity = torch.eye(p.shape[1], dtype=torch.float64, device=p.device)
     center = identity - p[:, None, :]
-    scaled = p.sqrt()[:, :, None] * center
-    gram = scaled @ products @ scaled.transpose(1, 2)
+    roots = p.sqrt()
+    scaled = roots[:, :, None] * center
+    transposed = scaled.transpose(1, 2)
+    gram = scaled @ products @ transposed
 
     # An item with NaN or infinity would stop the solver for all items, and is replaced by zeros.
-    is_finite = torch.isfinite(gram).flatten(1).all(dim=1)
-    finite_gram = torch.where(is_finite[:, None, None], gram, torch.zeros_like(gram))
+    is_finite_entry = torch.isfinite(gram)
+    is_finite = is_finite_entry.flatten(1).all(dim=1)
+    zeros = torch.zeros_like(gram)
+    finite_gram = torch.where(is_finite[:, None, None], gram, zeros)
     values, vectors = torch.linalg.eigh(finite_gram)  # (b, K), the smallest first
     undefined = torch.full_like(values, torch.nan)
     # Rounding may turn an eigenvalue of 0 into a negative number.
-    values = torch.where(is_finite[:, None], values.clamp_min(0), undefined)
+    values = values.clamp_min(0)
+    values = torch.where(is_finite[:, None], values, undefined)
 
     items = torch.arange(n_items, device=p.device)
     predicted_row = center[items, _find_predicted(p)]
@@ -113,8 +122,12 @@ def solve_gram(logits: Tensor, gradients: Tensor, options: FisherOptions) -> Fis
     if options.eigenvector:
         # An eigenvector u of the Gram matrix gives that of G: A^T u / sqrt(lambda). Column 0 is
         # dropped, because logit 0 minus itself has no gradient.
-        weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
-        weights = weights / values[:, -1:].sqrt().clamp_min(SMALLEST)
+        leading_vector = vectors[:, :, -1]
+        weights = torch.einsum("by,byk->bk", leading_vector, scaled)
+        weights = weights[:, 1:]
+        # A leading eigenvalue of 0 must not divide by 0.
+        root = values[:, -1:].sqrt()
+        weights = weights / root.clamp_min(SMALLEST)
         flat = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients)
         eigenvector = flat.view(n_items, *input_shape)
     spectrum = None
@@ -144,7 +157,9 @@ def _multiply_gradients(gradients: Tensor) -> Tensor:
     products = torch.zeros(
         (n_items, n_classes, n_classes), dtype=torch.float64, device=gradients.device
     )
-    products[:, 1:, 1:] = torch.bmm(gradients, gradients.transpose(1, 2)).double()
+    transposed = gradients.transpose(1, 2)
+    inner_products = torch.bmm(gradients, transposed)
+    products[:, 1:, 1:] = inner_products.double()
     return products
 
 
@@ -166,8 +181,12 @@ def _iterate(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEi
     (backward_of_u,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
 
     # The iteration begins with the gradient of log p of the predicted class.
-    is_predicted = torch.zeros_like(logits).scatter_(1, _find_predicted(p)[:, None], 1.0)
-    (direction,) = torch.autograd.grad(logits, inputs, is_predicted - p, retain_graph=True)
+    predicted = _find_predicted(p)
+    is_predicted = torch.zeros_like(logits)
+    is_predicted.scatter_(1, predicted[:, None], 1.0)
+    # The derivative of log p_y with respect to the logits.
+    log_p_slope = is_predicted - p
+    (direction,) = torch.autograd.grad(logits, inputs, log_p_slope, retain_graph=True)
     gradient_norms = _measure_norms(direction)
     v = _normalize(direction, gradient_norms)
 
@@ -176,37 +195,56 @@ def _iterate(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEi
     for _ in range(options.max_iterations):
         (jacobian_v,) = torch.autograd.grad(backward_of_u, u, v, retain_graph=True)
         # (diag p - p p^T) J v
-        s = p * jacobian_v - p * (p * jacobian_v).sum(dim=1, keepdim=True)
+        weighted = p * jacobian_v
+        mean = weighted.sum(dim=1, keepdim=True)
+        s = weighted - p * mean
         (product,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
         # The Rayleigh quotient v^T G v, and the norm of the residual G v - lambda v.
-        values = (v * product).flatten(1).double().sum(dim=1)
-        error = _measure_norms(product - _expand(values, v) * v)
+        quotients = v * product
+        values = quotients.flatten(1).double().sum(dim=1)
+        residual = product - _expand(values, v) * v
+        error = _measure_norms(residual)
         # An item with NaN counts as converged, because more rounds cannot help it.
         max_error = options.tolerance * values.abs().nan_to_num(0)
-        if bool((error.nan_to_num(0) <= max_error).all()):
+        has_converged = error.nan_to_num(0) <= max_error
+        if bool(has_converged.all()):
             break
-        v = _normalize(product, _measure_norms(product))
+        norms = _measure_norms(product)
+        v = _normalize(product, norms)
     eigenvector = v if options.eigenvector else None
-    return FisherEigen(values, gradient_norms, error, eigenvector)
+    return FisherEigen(
+        eigenvalues=values,
+        gradient_norms=gradient_norms,
+        error=error,
+        eigenvector=eigenvector,
+    )
 
 
 def _find_predicted(p: Tensor) -> Tensor:
-    return p.nan_to_num(-1).argmax(dim=1)
+    # NaN would count as the largest number.
+    comparable = p.nan_to_num(-1)
+    return comparable.argmax(dim=1)
 
 
 def _measure_norms(v: Tensor) -> Tensor:
-    norms: Tensor = v.flatten(1).double().norm(dim=1)
+    rows = v.flatten(1)
+    norms: Tensor = rows.double().norm(dim=1)
     return norms
 
 
 def _expand(values: Tensor, v: Tensor) -> Tensor:
     """Return one number per item, (b,), as a tensor that can be multiplied by v, (b, ...)."""
-    shape = (-1,) + (1,) * (v.dim() - 1)
+    # The shape of v, with size 1 in all dimensions but the first.
+    n_inner = v.dim() - 1
+    shape = (-1,) + (1,) * n_inner
     return values.view(shape).to(v.dtype)
 
 
 def _normalize(v: Tensor, norms: Tensor) -> Tensor:
-    return v / _expand(norms.clamp_min(SMALLEST), v)
+    # `SMALLEST` is 0 in single precision, and the norm of a zero gradient must not divide by 0.
+    smallest = max(SMALLEST, torch.finfo(v.dtype).tiny)
+    divisors = norms.clamp_min(smallest)
+    return v / _expand(divisors, v)
 
 
 METHODS = ("auto", "gram", "power")

@@ -132,7 +132,8 @@ def _integrate_by_rule(
         )
         total = inner_total if total is None else inner_total.add_(total)
     columns = _make_columns(path, total, explained, logits, value, baseline_value)
-    return total, {**columns, "nodes": np.full(len(items), options.steps, np.int64)}
+    n_nodes = np.full(len(items), options.steps, dtype=np.int64)
+    return total, {**columns, "nodes": n_nodes}
 
 
 def _score_baseline(path: Path, explained: Ints) -> Floats:
@@ -259,8 +260,11 @@ class _Intervals:
         Returns:
             The b intervals at the baseline, and then the b intervals at the input.
         """
-        nodes = np.concatenate((grid[:, :3], grid[:, 2:]))
-        at_baseline = np.arange(len(nodes)) < len(grid)
+        baseline_halves = grid[:, :3]
+        input_halves = grid[:, 2:]
+        nodes = np.concatenate((baseline_halves, input_halves))
+        indices = np.arange(len(nodes))
+        at_baseline = indices < len(grid)
         return cls(nodes, at_baseline)
 
     def measure_gaps(self, points: _Nodes, baseline_value: Floats) -> Floats:
@@ -278,7 +282,8 @@ class _Intervals:
         """
         start, _, end = self.nodes.T
         slopes = points.slope[self.nodes]
-        estimates = (self.compute_weights(points) * slopes).sum(axis=1)
+        weights = self.compute_weights(points)
+        estimates = (weights * slopes).sum(axis=1)
         items = points.item[start]
         # At the baseline there is no node, but the score is known.
         start_values = np.where(self.at_baseline, baseline_value[items], points.value[start])
@@ -302,7 +307,9 @@ class _Intervals:
         starts = np.where(self.at_baseline, 0.0, first_positions)
         lengths = last_positions - starts
         is_at_baseline = self.at_baseline[:, None]
-        shares = np.where(is_at_baseline, (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
+        shares_at_baseline = (4 / 9, 3 / 9, 2 / 9)
+        shares_elsewhere = (1 / 6, 4 / 6, 1 / 6)
+        shares = np.where(is_at_baseline, shares_at_baseline, shares_elsewhere)
         return np.asarray(lengths[:, None] * shares)
 
     def halve(
@@ -327,13 +334,18 @@ class _Intervals:
         items: Ints = points.item[middle]
         at_baseline = self.at_baseline[is_selected]
         position = points.position
-        left_positions = (position[start] + position[middle]) / 2
+        start_positions = position[start]
+        middle_positions = position[middle]
+        left_positions = (start_positions + middle_positions) / 2
         # The first node of an interval at the baseline is at a quarter of its length. The left half
         # also begins at the baseline, and its first node is half as far away.
-        left_positions = np.where(at_baseline, position[start] / 2, left_positions)
-        right_positions = (position[middle] + position[end]) / 2
+        left_positions = np.where(at_baseline, start_positions / 2, left_positions)
+        right_positions = (middle_positions + position[end]) / 2
         new_nodes = points.add(
-            path, labels, np.tile(items, 2), np.concatenate((left_positions, right_positions))
+            path=path,
+            labels=labels,
+            items=np.tile(items, 2),
+            positions=np.concatenate((left_positions, right_positions)),
         )
         left_nodes = new_nodes[: len(items)]
         right_nodes = new_nodes[len(items) :]
@@ -413,7 +425,8 @@ def _get_allowed_gaps(value: Floats, baseline_value: Floats, options: Attributio
     """
     allowed: Floats = np.full(len(value), options.tolerance)
     if options.max_gap is not None:
-        allowed = np.minimum(allowed, options.max_gap * np.abs(value - baseline_value))
+        changes = np.abs(value - baseline_value)
+        allowed = np.minimum(allowed, options.max_gap * changes)
     return allowed
 
 
@@ -446,4 +459,5 @@ def _select_intervals(
     # The ends of shorter intervals differ by rounding only.
     lengths = points.position[end] - points.position[start]
     is_long = lengths > path.shortest
-    return np.asarray(needs_halving[items] & is_bad & is_long)
+    is_of_inexact_item = needs_halving[items]
+    return np.asarray(is_of_inexact_item & is_bad & is_long)

@@ -109,14 +109,18 @@ class Path:
         difference = self.end.to(self._exact_type)
         if baseline is not None:
             difference = difference - baseline
-        self.difference = difference * inputs["attention_mask"].unsqueeze(-1)
-        self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
+        # Padding has the same embedding at both ends.
+        mask = inputs["attention_mask"]
+        self.difference = difference * mask.unsqueeze(-1)
+        precision = torch.finfo(self.end.dtype).eps
+        self.shortest = max(SHORTEST, precision / 8)
+
         # The tokens of item i are in the columns `_starts[i]:_stops[i]`. The other columns are
         # padding, before or after them. `argmax` finds the first True of a row.
-        mask = inputs["attention_mask"]
         is_real = mask.bool().cpu().numpy()
         n_columns = is_real.shape[1]
-        n_padding_after = is_real[:, ::-1].argmax(axis=1)
+        is_real_from_end = is_real[:, ::-1]
+        n_padding_after = is_real_from_end.argmax(axis=1)
         self._starts = is_real.argmax(axis=1)
         self._stops = n_columns - n_padding_after
 
@@ -138,7 +142,11 @@ class Path:
         passes = self._plan_passes(items)
         tables = []
         for rows, columns in passes:
-            _, logits = self._run_model(items[rows], positions[rows], columns)
+            _, logits = self._run_model(
+                items=items[rows],
+                positions=positions[rows],
+                columns=columns,
+            )
             tables.append(_to_numpy(logits))
         return _restore_order(passes, tables)
 
@@ -172,14 +180,23 @@ class Path:
         scores = np.empty(len(items))
         logits_of_passes = []
         for rows, columns in passes:
-            explained = None if labels is None else labels[rows]
+            # Without labels, the class that the model predicts at each point is explained.
+            pass_labels = None
+            if labels is not None:
+                pass_labels = labels[rows]
             gradient, scores[rows], logits = self._differentiate(
-                items[rows], positions[rows], columns, explained
+                items=items[rows],
+                positions=positions[rows],
+                columns=columns,
+                labels=pass_labels,
             )
             logits_of_passes.append(logits)
-            weighted = gradient * make_factors(weights[rows], gradient)
+            factors = make_factors(weights[rows], gradient)
+            weighted = gradient * factors
             # The pass has read only those columns that are not padding for all of its points.
-            sums[:, columns].index_add_(0, self._to_device(groups[rows]), weighted)
+            read_sums = sums[:, columns]
+            group_indices = self._to_device(groups[rows])
+            read_sums.index_add_(0, group_indices, weighted)
         return sums, scores, _restore_order(passes, logits_of_passes)
 
     def _differentiate(
@@ -201,19 +218,26 @@ class Path:
             points, logits = self._run_model(items, positions, columns)
             logits_array = _to_numpy(logits)
             explained = select_explained_classes(logits_array, labels)
-            scores = self._select_scores(logits, self._to_device(explained))
+            explained_tensor = self._to_device(explained)
+            scores = self._select_scores(logits, explained_tensor)
             # The score at a point does not depend on the other points, so that the gradient of the
             # sum consists of the gradients of all scores.
-            (gradient,) = torch.autograd.grad(scores.sum(), points)
+            total = scores.sum()
+            (gradient,) = torch.autograd.grad(total, points)
         return gradient.to(self._exact_type), _to_numpy(scores), logits_array
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the explained score, (r,), from logits (r, K) and explained classes (r,)."""
-        scores = self._select_scores(torch.from_numpy(logits), torch.from_numpy(labels))
+        logits_tensor = torch.from_numpy(logits)
+        labels_tensor = torch.from_numpy(labels)
+        scores = self._select_scores(logits_tensor, labels_tensor)
         return np.asarray(scores.numpy())
 
     def _select_scores(self, logits: Tensor, labels: Tensor) -> Tensor:
-        scores = logits if logits.dtype == torch.float64 else logits.float()
+        scores = logits
+        # In half precision, a softmax would lose digits.
+        if scores.dtype != torch.float64:
+            scores = scores.float()
         if self._target != "logit":
             scores = scores.softmax(dim=-1)
         return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
@@ -228,19 +252,24 @@ class Path:
             For each pass, the indices of its points, and the columns of tokens that it reads: those
             that are not padding for all of its points.
         """
-        widths = (self._stops - self._starts)[items]
+        n_tokens = self._stops - self._starts
+        widths = n_tokens[items]
         batches = make_length_batches(
             widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens
         )
         passes = []
         for rows in batches:
-            start = self._starts[items[rows]].min()
-            stop = self._stops[items[rows]].max()
-            passes.append(_Pass(rows, slice(start, stop)))
+            pass_items = items[rows]
+            start = self._starts[pass_items].min()
+            stop = self._stops[pass_items].max()
+            columns = slice(start, stop)
+            passes.append(_Pass(rows, columns))
         return passes
 
     def _to_device(self, values: Ints) -> Tensor:
-        return send_array(np.ascontiguousarray(values), self.end.device)
+        # torch does not read arrays with negative strides.
+        contiguous = np.ascontiguousarray(values)
+        return send_array(contiguous, self.end.device)
 
     def _run_model(self, items: Ints, positions: Floats, columns: slice) -> tuple[Tensor, Tensor]:
         """Run the model on the embeddings at r points of the paths.
@@ -255,7 +284,8 @@ class Path:
         """
         rows = self._to_device(items)
         # Columns are selected first, which makes a view. The selection of rows makes a copy.
-        end = self.end[:, columns][rows].to(self._exact_type)
+        model_end = self.end[:, columns][rows]
+        end = model_end.to(self._exact_type)
         difference = self.difference[:, columns][rows]
         # The point at a position is end + (position - 1) * difference, which is exact at the input.
         remaining = make_factors(positions - 1.0, end)
@@ -289,7 +319,8 @@ def make_factors(numbers: Floats, tables: Tensor) -> Tensor:
 
 
 def _to_numpy(tensor: Tensor) -> Floats:
-    return np.asarray(tensor.detach().double().cpu().numpy())
+    values = tensor.detach().double()
+    return np.asarray(values.cpu().numpy())
 
 
 def _restore_order(passes: list[_Pass], tables: list[Floats]) -> Floats:

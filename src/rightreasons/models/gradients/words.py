@@ -7,12 +7,16 @@ whatever the tokenizer's pieces, so that they are the words of the statistics of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from rightreasons.core.arrays import Floats, Ints, Ragged, compute_offsets
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.models.items import Items
+
+TokenRows: TypeAlias = tuple[tuple[str, ...], ...]
+"""One tuple of tokens per item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +31,7 @@ class TokenScores:
         parts: (total,) 0 for a token of the first text of an item, 1 for one of the second.
     """
 
-    tokens: tuple[tuple[str, ...], ...]
+    tokens: TokenRows
     scores: Ragged
     starts: Ints
     ends: Ints
@@ -43,7 +47,9 @@ def find_word_spans(text: str) -> Ints:
         >>> find_word_spans("It's good.").tolist()
         [[0, 2], [2, 3], [3, 4], [5, 9], [9, 10]]
     """
-    spans = [match.span() for match in WORD_PATTERN.finditer(text)]
+    spans = []
+    for match in WORD_PATTERN.finditer(text):
+        spans.append(match.span())
     table = np.array(spans, dtype=np.int64)
     # Even without words, the table has two columns.
     return table.reshape(-1, 2)
@@ -80,19 +86,25 @@ def match_pieces(spans: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     # The words of a piece are adjacent: from the first word that ends after the piece begins, to
     # the last word that begins before the piece ends.
     first_words = np.searchsorted(word_ends, starts, side="right")
-    last_words = np.searchsorted(word_starts, ends, side="left") - 1
+    n_words_before_end = np.searchsorted(word_starts, ends, side="left")
+    last_words = n_words_before_end - 1
     # A piece after the last word belongs to that word.
     first_words = np.minimum(first_words, n_words - 1)
     # A piece between two words covers no word, and belongs to the next one.
-    n_words_by_piece = np.maximum(last_words - first_words + 1, 1)
+    n_covered_words = last_words - first_words + 1
+    n_words_by_piece = np.maximum(n_covered_words, 1)
 
     # The words of the first piece, then those of the second, and so on.
-    pieces = np.repeat(np.arange(len(starts)), n_words_by_piece)
-    first_rows = np.cumsum(n_words_by_piece) - n_words_by_piece
+    piece_indices = np.arange(len(starts))
+    pieces = np.repeat(piece_indices, n_words_by_piece)
+    stop_rows = np.cumsum(n_words_by_piece)
+    first_rows = stop_rows - n_words_by_piece
     # 0, 1, … within the words of each piece.
     row_numbers = np.arange(len(pieces))
-    rank_in_piece = row_numbers - np.repeat(first_rows, n_words_by_piece)
-    words = np.repeat(first_words, n_words_by_piece) + rank_in_piece
+    first_row_by_row = np.repeat(first_rows, n_words_by_piece)
+    rank_in_piece = row_numbers - first_row_by_row
+    first_word_by_row = np.repeat(first_words, n_words_by_piece)
+    words = first_word_by_row + rank_in_piece
     return pieces, words
 
 
@@ -121,10 +133,14 @@ def merge_pieces(
     tokenizer = items.classifier.tokenizer
     input_ids = encoded.columns["input_ids"][is_included]
     tokens = tokenizer.convert_ids_to_tokens(input_ids.tolist())
-    n_tokens = np.bincount(encoded.row[is_included], minlength=len(items))
+    # Number of included tokens of each item; `row` is the item of each token.
+    item_by_token = encoded.row[is_included]
+    n_tokens = np.bincount(item_by_token, minlength=len(items))
+    included_scores = scores[is_included]
+    offsets = compute_offsets(n_tokens)
     return TokenScores(
         tokens=_split_rows(list(tokens), n_tokens),
-        scores=Ragged(scores[is_included], compute_offsets(n_tokens)),
+        scores=Ragged(included_scores, offsets),
         starts=positions.start[is_included],
         ends=positions.end[is_included],
         parts=positions.sequence[is_included],
@@ -169,7 +185,8 @@ class _WordTable:
         words, word_numbers = np.unique(matched_words, return_inverse=True)
         self.pieces.append(pieces[matched_pieces])
         # The words of earlier texts come first in `tokens`.
-        self.words.append(len(self.tokens) + word_numbers)
+        n_earlier_words = len(self.tokens)
+        self.words.append(n_earlier_words + word_numbers)
         word_spans = spans[words]
         for start, end in word_spans.tolist():
             word = text[start:end].lower()
@@ -193,21 +210,24 @@ def _merge_to_words(items: Items, scores: Floats, merge: str) -> TokenScores:
     empty = np.empty(0, dtype=np.int64)
     pieces = np.concatenate([empty, *table.pieces])
     words = np.concatenate([empty, *table.words])
-    spans = np.concatenate([empty.reshape(0, 2), *table.spans])
+    no_spans = empty.reshape(0, 2)
+    spans = np.concatenate([no_spans, *table.spans])
     n_words = len(table.tokens)
     if merge == "absmax":
         merged = _select_largest(scores[pieces], words, n_words)
     else:
         # With equal shares, the sum over words is the sum over pieces.
         n_words_by_piece = np.bincount(pieces, minlength=len(scores))
-        shares = scores[pieces] / n_words_by_piece[pieces]
+        divisors = n_words_by_piece[pieces]
+        shares = scores[pieces] / divisors
         sums = np.bincount(words, shares, minlength=n_words)
         merged = sums.astype(np.float64)
     parts = np.array(table.parts, dtype=np.int64)
     starts, ends = spans.T
+    offsets = compute_offsets(n_words_by_item)
     return TokenScores(
         tokens=_split_rows(table.tokens, n_words_by_item),
-        scores=Ragged(merged, compute_offsets(n_words_by_item)),
+        scores=Ragged(merged, offsets),
         starts=starts,
         ends=ends,
         parts=np.repeat(parts, table.n_words),
@@ -228,7 +248,8 @@ def _select_largest(values: Floats, words: Ints, n_words: int) -> Floats:
     """
     # Sort by word, and within a word by magnitude: the last key of `lexsort` is the first to sort
     # by.
-    order = np.lexsort((np.abs(values), words))
+    magnitudes = np.abs(values)
+    order = np.lexsort((magnitudes, words))
     largest = np.zeros(n_words)
     # If an index occurs several times, numpy assigns the last value, which is the largest.
     largest[words[order]] = values[order]
@@ -246,7 +267,9 @@ def _find_words(items: Items) -> tuple[_WordTable, Ints]:
     offsets = items.encoded.offsets
     for row in range(len(items)):
         # Indices of the tokens of the item among the tokens of all items.
-        tokens = np.arange(offsets[row], offsets[row + 1])
+        start = offsets[row]
+        end = offsets[row + 1]
+        tokens = np.arange(start, end)
         n_earlier_words = len(table.tokens)
         _add_text(table, items, items.texts[row], 0, tokens)
         if items.text_pairs is not None:
@@ -267,14 +290,18 @@ def _add_text(table: _WordTable, items: Items, text: str, part: int, tokens: Int
     """
     positions = items.token_positions
     is_special = positions.special[tokens]
-    is_of_text = ~is_special & (positions.sequence[tokens] == part)
-    pieces = tokens[is_of_text]
+    is_in_part = positions.sequence[tokens] == part
+    is_piece = is_in_part & ~is_special
+    pieces = tokens[is_piece]
     # A text that is empty, or was truncated to nothing, has no pieces.
-    if len(pieces):
-        table.add_text(text, part, pieces, positions.start[pieces], positions.end[pieces])
+    if len(pieces) == 0:
+        return
+    starts = positions.start[pieces]
+    ends = positions.end[pieces]
+    table.add_text(text, part, pieces, starts, ends)
 
 
-def _split_rows(tokens: list[str], lengths: Ints) -> tuple[tuple[str, ...], ...]:
+def _split_rows(tokens: list[str], lengths: Ints) -> TokenRows:
     """Split a list with the tokens of all items into one tuple per item.
 
     Args:

@@ -159,19 +159,32 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: Any, start_token: int | None) -> None:
-        """Find the special tokens before and after a text, from those around a letter."""
+        """Find the special tokens before and after a text, from those around a letter.
+
+        Args:
+            tokenizer: A tokenizer of transformers.
+            start_token: Token that replaces an empty prompt. If None, the model has none.
+        """
         self.tokenizer = tokenizer
-        self.start = [] if start_token is None else [start_token]
-        # Chat templates write the start token as text.
-        self._start_text = str(tokenizer.decode(self.start)) if self.start else ""
-        # Special tokens surround the letter if it is tokenized with them.
+        self.start: list[int] = []
+        # Chat templates write the start token as text, which must not be tokenized a second time.
+        self._start_text = ""
+        if start_token is not None:
+            self.start = [start_token]
+            self._start_text = str(tokenizer.decode(self.start))
+
+        # Not every tokenizer lists the special tokens that it adds. A text is tokenized with and
+        # without them: the tokens before and after those of the text are the special ones.
         (surrounded,) = self.with_special_tokens(["a"])
         (letter,) = self.without_special_tokens(["a"])
-        position = _find_tokens(surrounded, letter)
-        self.prefix = surrounded[:position]
+        letter_start = _find_tokens(surrounded, letter)
+        letter_end = letter_start + len(letter)
+        self.prefix = surrounded[:letter_start]
         self.suffix: list[int] = []
+        # A tokenizer that does not know the letter returns no token for it, so that the end of the
+        # prefix is unknown.
         if letter:
-            self.suffix = surrounded[position + len(letter) :]
+            self.suffix = surrounded[letter_end:]
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize texts that will be continued: with special tokens before, but none after them.

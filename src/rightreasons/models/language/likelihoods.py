@@ -41,19 +41,24 @@ _N_TARGETS = 512
 def likelihoods(model: Any, items: Sequence[TokenizedItem], strategy: str) -> WaitForScores:
     """Start to compute the log-likelihood of each choice of each item, in nats.
 
+    The model works on a device, while the caller prepares the next batch. So this function returns
+    at once, and the function that it returns waits for the result.
+
     Args:
         model: A causal language model.
-        items: The items.
+        items: The items, each with the tokens of its prompt and of its C choices (`choices`).
         strategy: Name of a batching strategy, one of `STRATEGIES`.
 
     Returns:
-        A function that waits for (C,) log-likelihoods per item.
+        A function without arguments that waits for the model, and returns a list with (C,)
+        log-likelihoods per item.
     """
-    wait = token_likelihoods(model, items, strategy)
+    wait_for_tokens = token_likelihoods(model, items, strategy)
 
     def sum_tokens() -> list[NDArray[np.float64]]:
+        """Wait for the model, and sum the log-likelihoods of the tokens of each choice."""
         # One row of token log-likelihoods per choice, one item after another.
-        token_rows = iter(wait())
+        token_rows = iter(wait_for_tokens())
         sums_by_item = []
         for item in items:
             sums = []

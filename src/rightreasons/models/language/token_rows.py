@@ -207,7 +207,15 @@ def pack_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _join_rows(rows: Sequence[Row]) -> Row:
-    """Join rows into one, in which tokens of different rows do not see each other."""
+    """Join rows into one, in which tokens of different rows do not see each other.
+
+    Args:
+        rows: At least one row. The tokens of a row are divided into S segments. The table `limits`,
+            (S, S), has the position below which the tokens of one segment see those of another.
+
+    Returns:
+        One row with the tokens of all, one row after another.
+    """
     if len(rows) == 1:
         return rows[0]
     n_segments = sum(len(row.limits) for row in rows)

@@ -68,8 +68,9 @@ class Columns:
         """
         reasons: dict[int, str] = {}
         for row, reason in sorted(self.failures.items()):
+            item = int(owners[row])
             # The first of several failed rows gives the reason.
-            reasons.setdefault(int(owners[row]), reason)
+            reasons.setdefault(item, reason)
         item_by_row = owners[self.positions]
         is_complete = ~np.isin(item_by_row, list(reasons))
         if reasons and not is_complete.any():
@@ -91,11 +92,13 @@ class Columns:
         for name, column in self.columns.items():
             if isinstance(column, Ragged):
                 row_lengths = lengths[name][failed]
-                values = np.full(int(row_lengths.sum()), np.nan)
+                n_values = int(row_lengths.sum())
+                values = np.full(n_values, np.nan)
                 blank[name] = Ragged.of(values, row_lengths)
             else:
                 blank[name] = _make_blank(column, n_failed)
-        filled = join([self, Columns(failed, blank)])
+        failed_rows = Columns(failed, blank)
+        filled = join([self, failed_rows])
         return replace(filled, failures=self.failures)
 
     def array(self, name: str) -> NDArray[Any]:
@@ -173,13 +176,18 @@ def _join_column(chunks: list[Any], rows: Ints) -> Column:
         rows: Indices of the rows to select, after concatenation.
     """
     # The column has the same type in all chunks.
-    if not isinstance(chunks[0], Ragged):
+    is_ragged = isinstance(chunks[0], Ragged)
+    if not is_ragged:
         table = np.concatenate(chunks)
         return np.asarray(table[rows])
+
+    # The rows of all chunks, one after another, are the rows of one `Ragged`.
     values = []
     lengths = []
     for chunk in chunks:
         values.append(chunk.values)
         lengths.append(chunk.lengths)
-    ragged = Ragged.of(np.concatenate(values), np.concatenate(lengths))
+    joined_values = np.concatenate(values)
+    joined_lengths = np.concatenate(lengths)
+    ragged = Ragged.of(joined_values, joined_lengths)
     return ragged.take(rows)

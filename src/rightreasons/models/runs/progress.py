@@ -1,6 +1,6 @@
 """Progress bars on stderr, and prefixes of their titles: `progress_bar` and `prefix_bar_titles`.
 
-`show_total` adds what is left of the whole work to the bars of its steps.
+Without a terminal, such as in the log of a batch job, `ProgressLines` replaces a bar. `show_total` adds what is left of the whole work to the bars of its steps.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -17,10 +18,13 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.sentences import pluralize
-from rightreasons.core.signals import is_progress_visible
+from rightreasons.core.signals import is_progress_visible, is_quiet
 
 Advance = Callable[[NDArray[np.int64]], object]
 """Advances a bar by some items."""
+
+LINE_SECONDS = 60.0
+"""Minimum number of seconds between two lines of progress, where there is no terminal."""
 
 _SUBJECTS: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("subjects", default=())
 
@@ -139,16 +143,85 @@ def make_title(description: str) -> str:
     return f"{', '.join(subjects)}: {description}"
 
 
+class ProgressLines:
+    """Lines on stderr with the progress of slow work, at most one per minute over all steps.
+
+    The class has the methods of a bar of tqdm that this package uses.
+
+    Args:
+        total: Number of units of the work.
+        title: Title of the step, such as "predictions, test".
+        unit: Name of a unit, such as "token".
+
+    Example:
+        >>> lines = ProgressLines(200, "predictions, test", "item")
+        >>> lines.update(50)
+        >>> lines.describe(seconds=30.0)
+        'predictions, test: 50/200 items, 01:30 left'
+    """
+
+    # An audit has many short steps, so that the time since the latest line counts across steps.
+    _latest_line: float | None = None
+
+    def __init__(self, total: int, title: str, unit: str) -> None:
+        self._total = total
+        self._title = title
+        self._unit = unit
+        self._n_finished = 0
+        self._postfix = ""
+        self._start = time.monotonic()
+        if ProgressLines._latest_line is None:
+            ProgressLines._latest_line = self._start
+
+    def __enter__(self) -> ProgressLines:
+        """Return the object, as a bar of tqdm does."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Print nothing more, because a finished step shows in the lines that follow."""
+
+    def set_postfix_str(self, postfix: str, *, refresh: bool = True) -> None:
+        """Set the text at the end of the line, such as the progress of all steps."""
+        self._postfix = postfix
+
+    def update(self, n_units: int) -> None:
+        """Count finished units, and print a line if the latest one is a minute old."""
+        self._n_finished += n_units
+        now = time.monotonic()
+        latest = ProgressLines._latest_line
+        if latest is not None and now - latest < LINE_SECONDS:
+            return
+        ProgressLines._latest_line = now
+        print(self.describe(seconds=now - self._start), file=sys.stderr, flush=True)
+
+    def describe(self, *, seconds: float) -> str:
+        """Return the progress in a line.
+
+        Args:
+            seconds: Seconds since the work began, from which the remaining time is estimated.
+        """
+        line = f"{self._title}: {self._n_finished:,}/{pluralize(self._total, self._unit)}"
+        if self._postfix:
+            return f"{line}, {self._postfix}"
+        if not self._n_finished:
+            return line
+        n_remaining = max(0, self._total - self._n_finished)
+        seconds_left = n_remaining * seconds / self._n_finished
+        return f"{line}, {tqdm.format_interval(seconds_left)} left"
+
+
 def progress_bar(total: int, description: str, *, shown: bool, unit: str = "item") -> Any:
     """Open a progress bar of tqdm on stderr, which disappears when the work is done.
 
     Args:
         total: Number of units of the work.
         description: What is computed, such as "predictions".
-        shown: Whether to show the bar. It is only visible on a terminal.
+        shown: Whether to show the bar. Without a terminal, lines replace it.
         unit: Name of a unit, such as "token".
     """
     is_visible = shown and is_progress_visible()
+    if shown and not is_visible and not is_quiet.get():
+        return ProgressLines(total, make_title(description), unit)
     return tqdm(
         total=total,
         desc=make_title(description),
@@ -185,7 +258,7 @@ def open_item_bar(text: BarText, items: NDArray[np.int64], *, is_shown: bool) ->
     Args:
         text: Title of the bar, and perhaps the number of tokens of each item of the dataset.
         items: (n,) indices of the items of the run in the dataset.
-        is_shown: Whether to show the bar. It is only visible on a terminal.
+        is_shown: Whether to show the bar. Without a terminal, lines replace it.
 
     Yields:
         A function that receives the indices of the items of a finished batch.

@@ -83,11 +83,12 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         BadReplyError: If it is not such a reply.
     """
     with raise_bad_reply("a reply without `choices`", reply):
-        # If a filter stops the question, Azure and Gemini reply without a choice, but with a cost.
-        is_filtered = reply["choices"] == [] and reply.get("usage")
-        if is_filtered:
+        # Azure and Gemini reply without a choice, but with a cost, if a filter stops the question.
+        # The reply does not name this reason, so that another one is possible.
+        has_no_choice = reply["choices"] == [] and reply.get("usage")
+        if has_no_choice:
             usage = count_reply_tokens(reply)
-            return Completion(Reply(finish="content_filter", usage=usage))
+            return Completion(Reply(finish="no_choice", usage=usage))
         choice = reply["choices"][0]
     with raise_bad_reply("a choice without text", choice):
         message = _get_message(choice)
@@ -333,7 +334,8 @@ def select_added_tokens(
     start = max(len(bare.tokens) - n_generated, 0)
     end = len(completion.tokens) - n_generated
     # The last token of the prompt is not compared, because it may merge with the text.
-    n_compared = start - 1
+    # Of an empty prompt, none is.
+    n_compared = max(start - 1, 0)
     is_continued = completion.tokens[:n_compared] == bare.tokens[:n_compared]
     if end <= start or not is_continued:
         text = "".join(completion.tokens) or completion.reply.text

@@ -105,12 +105,17 @@ class ServerEngine:
     """
 
     def __init__(self, endpoint: Endpoint, *, is_trial_recorded: bool = False) -> None:
-        """Copy the results of the trial. Further requests use the retries of the options."""
+        """Copy the results of the trial. Further requests use the retries of the options.
+
+        Args:
+            endpoint: The tested endpoint: address, client, abilities and refused parameters.
+            is_trial_recorded: Whether the costs of the trial are already in a journal.
+        """
         self.endpoint = endpoint
         self.client = endpoint.client
         self.model_name = endpoint.model
         self.name = _get_base_name(self.model_name)
-        # The trial is over.
+        # The trial is over: it repeats a failing request less often, to end soon.
         self.client.max_retries = self.client.options.retries
         self.client.is_trial = False
         self.has_template = endpoint.is_chat
@@ -136,7 +141,10 @@ class ServerEngine:
         """
         if isinstance(prompt, str):
             return prompt
-        return "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
+        lines = []
+        for turn in prompt:
+            lines.append(f"{turn['role']}: {turn['content']}")
+        return "\n".join(lines)
 
     def describe(self, out: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """Describe the server, its trial and its costs, for a report.
@@ -207,8 +215,12 @@ class ServerEngine:
         """
         if len(self.client.served) < 2:
             return ""
-        parts = [f"{count:,} by {model}" for model, count in self.client.served.most_common()]
-        return f"The model changed between the answers: {', '.join(parts)}."
+        parts = []
+        # The name of a model, perhaps with its fingerprint -> number of its replies.
+        for model, count in self.client.served.most_common():
+            parts.append(f"{count:,} by {model}")
+        models = ", ".join(parts)
+        return f"The model changed between the answers: {models}."
 
     def _describe_way(self, *parts: str) -> str:
         """Join descriptions of the computation of answers, and a sentence on changes of the model."""
@@ -242,7 +254,9 @@ class ServerEngine:
         lengths: dict[str, list[float]] = {}
         for request in requests:
             likelihoods = single_tokens.get(request.name, [None] * len(request.continuations))
-            values[request.name] = [np.nan if value is None else value for value in likelihoods]
+            values[request.name] = []
+            for value in likelihoods:
+                values[request.name].append(np.nan if value is None else value)
             lengths[request.name] = [1.0] * len(likelihoods)
         for index, row in rows.items():
             # The name of a part is that of its request, and the index of its first continuation.
@@ -266,6 +280,12 @@ class ServerEngine:
     def _ask_echo(self, request: Request) -> Row:
         """Request echoes of the continuations of a request, and return their log-likelihoods.
 
+        An echo is the reply of a server that repeats a prompt with its continuation, and states the
+        log-probability of each token of the continuation.
+
+        Args:
+            request: A prompt, and the n continuations to score.
+
         Returns:
             `values`, the log-likelihood of each continuation; and `lengths`, its number of tokens.
 
@@ -280,7 +300,9 @@ class ServerEngine:
             if any(value is None or not np.isfinite(value) for value in logprobs):
                 name = escape_name(repr(text))
                 raise BadReplyError(f"no log-probability of the first token of {name}")
-            values.append(float(np.sum(np.array(logprobs, dtype=np.float64))))
+            # The logarithm of a product of probabilities is the sum of their logarithms.
+            total = np.sum(np.array(logprobs, dtype=np.float64))
+            values.append(float(total))
             lengths.append(float(len(completion.tokens)))
         return {"values": values, "lengths": lengths}
 
@@ -362,6 +384,10 @@ class ServerEngine:
     def _ask_next_words(self, request: Request) -> Row:
         """Request the log-probability of the first token of each continuation.
 
+        Args:
+            request: A prompt, and the n continuations to score. One request asks for the likeliest
+                next tokens after the prompt, among which the continuations are looked up.
+
         Returns:
             `values`, a log-probability for each continuation, which is minus infinity if the token
             is not among the likeliest ones; `lengths`, ones; and `missing`, the number of infinite
@@ -421,7 +447,8 @@ class ServerEngine:
         # A request without an answer has no replies.
         replies: list[list[Reply]] = [[] for _ in requests]
         for index, row in rows.items():
-            replies[index] = [Reply.from_dict(values) for values in json.loads(row["replies"])]
+            for values in json.loads(row["replies"]):
+                replies[index].append(Reply.from_dict(values))
         return Answers(replies, failures, 0, self._describe_way("answers generated by the server"))
 
     def _ask_replies(self, request: Request, options: Generation) -> list[Reply]:
@@ -438,7 +465,9 @@ class ServerEngine:
         # As in a local engine, each item has its own seed, so that samples of different items are
         # independent. The number of the answer is added to it.
         if options.temperature > 0:
-            seed = int(item_rng(options.seed, request.name).integers(2**31 - options.n))
+            rng = item_rng(options.seed, request.name)
+            # The largest seed, too, is below 2^31 after the number of the answer is added.
+            seed = int(rng.integers(2**31 - options.n))
         parameters: dict[str, Any] = {
             "temperature": options.temperature,
             "max_tokens": options.max_new_tokens,
@@ -721,6 +750,10 @@ class ServerEngine:
         """Open the file of answers in a folder, and yield its writer; None without a folder.
 
         The costs of the trial are written first, unless they are in a file already.
+
+        Args:
+            out: Folder of the journal, a file with all answers and their costs. If None, answers are
+                not stored.
         """
         if out is None:
             yield None
@@ -839,8 +872,14 @@ class _Flight:
     def _pop_samples(self, requests: dict[str, Request]) -> dict[str, Request]:
         """Remove a short, a medium and a long request from a dictionary, and return them.
 
+        The costs of these requests predict those of the remaining ones.
+
         Args:
-            requests: Key -> request, which is changed.
+            requests: Key -> request, from which the samples are removed.
+
+        Returns:
+            Key -> request of the samples. There are more than three if several keys have a request
+            of the same name.
         """
         names = {request.name for request in select_samples(list(requests.values()))}
         samples = {}

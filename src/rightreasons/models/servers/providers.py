@@ -193,6 +193,13 @@ def _unwrap_error(error: Exception) -> Exception:
 def _make_reply(output: Any) -> dict[str, Any]:
     """Convert an output of inspect_ai to a reply of OpenAI's chat, as `read_completion` reads it.
 
+    Args:
+        output: A `ModelOutput` of inspect_ai, with an error or with at least one choice.
+
+    Returns:
+        `{"model": ..., "choices": [{"message": ..., "finish_reason": ..., "logprobs": ...}],
+        "usage": ...}`, where the message has "content", "reasoning_content" and "refusal".
+
     Raises:
         RequestError: If the provider refused the request.
     """
