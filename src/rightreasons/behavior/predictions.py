@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import to_array_or_list, to_floats, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.labels.ids import resolve_labels
 from rightreasons.core.labels.names import BY_NUMBER
@@ -20,10 +21,10 @@ from rightreasons.core.sentences import format_list
 from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import (
     check_kind,
-    check_labels,
-    check_scores,
-    check_texts,
+    check_label_array,
+    check_text_items,
     check_vector,
+    table_to_probabilities,
 )
 
 OUTPUTS = ("probabilities", "logits", "labels", "texts", "binary_sentiment")
@@ -65,16 +66,18 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
         ValueError: If the number of predictions or of their columns differs from the suite's.
     """
     check_kind(suite, "suite", SuiteTable)
+    # First the type, whatever library the predictions come from, and then what the values mean.
+    values = _convert_predictions(predictions, outputs)
     if outputs == "labels":
-        labels = check_labels(predictions, _count_labels(suite), name="predictions")
+        labels = check_label_array(values, predictions, _count_labels(suite), name="predictions")
         parsed = SuitePredictions(labels)
     elif outputs == "texts":
-        texts = check_texts(predictions, "predictions", allow_empty=True)
-        parsed = SuitePredictions(_number_texts(texts, suite))
+        check_text_items(values, "predictions", allow_empty=True)
+        parsed = SuitePredictions(_number_texts(values, suite))
     else:
         # P(positive) is checked as any other probability.
         scores = "logits" if outputs == "logits" else "probabilities"
-        probabilities = check_scores(predictions, scores=scores)
+        probabilities = table_to_probabilities(values, scores=scores)
         parsed = _read_scores(probabilities, suite, is_binary=outputs == "binary_sentiment")
     n_predictions = len(parsed.answers)
     if n_predictions != len(suite):
@@ -83,6 +86,29 @@ def parse_predictions(predictions: Any, suite: SuiteTable, outputs: str) -> Suit
             f"in its order, but got {n_predictions}."
         )
     return parsed
+
+
+def _convert_predictions(predictions: Any, outputs: str) -> Any:
+    """Convert predictions from a list, an array, a tensor or a column of a table to one known type.
+
+    Args:
+        predictions: One prediction per example.
+        outputs: Kind of the predictions, one of `OUTPUTS`.
+
+    Returns:
+        For "texts" a list of n values, for "labels" an array, and for scores a float64 array. Neither
+        the shape nor the values are checked.
+
+    Raises:
+        TypeError, ValueError: If the predictions cannot be converted, such as scores that are texts.
+    """
+    if outputs == "texts":
+        texts = to_array_or_list(predictions, "predictions", "a sequence of texts")
+        # A copy: the caller may change the list later.
+        return list(texts)
+    if outputs == "labels":
+        return to_numpy(predictions, "predictions")
+    return to_floats(predictions, "predictions")
 
 
 def _number_texts(texts: list[str], suite: SuiteTable) -> ClassesOrTexts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from rightreasons.audited.examples import make_example
 from rightreasons.audited.predictions_file import get_predictions_path
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.calibration.confidences import TopLabel
+from rightreasons.calibration.errors import CalibrationBin
 from rightreasons.calibration.figures import FIGURES, Figure
 from rightreasons.calibration.human import HumanCalibration
 from rightreasons.calibration.judged import JudgedItems
@@ -66,6 +67,26 @@ SOURCE_NAMES = {
     "verbalized": "Verbalized",
 }
 """Names of the sources of confidence in the report."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MiscalibratedBin:
+    """The bin of confidence that shows a miscalibration best.
+
+    Attributes:
+        row: Its confidence, accuracy and number of items.
+        accuracy: The accuracy of its items, with its interval.
+        rows: (M,) indices of its items among the labeled items.
+        shows: (M,) whether an item shows the miscalibration: an incorrect answer in an
+            overconfident bin, and a correct one in an underconfident bin.
+        is_overconfident: Whether the mean confidence is above the accuracy.
+    """
+
+    row: CalibrationBin
+    accuracy: Estimate
+    rows: NDArray[np.intp]
+    shows: NDArray[np.bool_]
+    is_overconfident: bool
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -227,6 +248,107 @@ class CalibrationAnswers:
 
     # --- Items
 
+    @functools.cached_property
+    def worst_bin(self) -> MiscalibratedBin | None:
+        """The bin of confidence that shows a miscalibration; None if no miscalibration is shown.
+
+        It is off in the direction of the gap or, if the gap is small, of the bin that contributes
+        most to the calibration error. Of the bins whose interval excludes their mean confidence,
+        it is the most confident overconfident one, or the least confident underconfident one.
+        """
+        if self.measured is None or not (self.is_gap_large or self.is_miscalibrated_in_bins):
+            return None
+        # Index of a bin with items -> its mean confidence minus its accuracy.
+        gaps = {}
+        for index, row in enumerate(self.measured.bins.bins):
+            if row.confidence is not None and row.accuracy is not None:
+                gaps[index] = row.confidence - row.accuracy
+        counts = [row.count for row in self.measured.bins.bins]
+        strongest = max(gaps, key=lambda index: counts[index] * abs(gaps[index]))
+        is_overconfident = gaps[strongest] > 0
+        if self.is_gap_large:
+            is_overconfident = self.is_overconfident
+        candidates = []
+        for index, gap in gaps.items():
+            accuracy = self.measured.accuracies[index]
+            is_in_direction = (gap > 0) == is_overconfident
+            if is_in_direction and _excludes_confidence(accuracy, gap):
+                candidates.append(index)
+        if not candidates:
+            return None
+        # The bins are sorted by confidence.
+        index = candidates[-1] if is_overconfident else candidates[0]
+        return self._make_bin(index, is_overconfident=is_overconfident)
+
+    def _make_bin(self, index: int, *, is_overconfident: bool) -> MiscalibratedBin | None:
+        """Return a bin with its items; None if its accuracy has no interval.
+
+        Args:
+            index: Index of the bin.
+            is_overconfident: Whether its mean confidence is above its accuracy.
+        """
+        if self.measured is None:
+            return None
+        row = self.measured.bins.bins[index]
+        accuracy = self.measured.accuracies[index]
+        if accuracy is None:
+            return None
+        # The edges are those of the diagram, whose first bin includes its lower edge.
+        confidences = self._top.confidence
+        is_above = confidences > row.lower
+        if index == 0:
+            is_above = confidences >= row.lower
+        rows = np.flatnonzero(is_above & (confidences <= row.upper))
+        is_correct = np.asarray(self._top.correct, dtype=np.bool_)[rows]
+        shows = ~is_correct if is_overconfident else is_correct
+        return MiscalibratedBin(row, accuracy, rows, shows, is_overconfident=is_overconfident)
+
+    def pick_example(self) -> tuple[Example, ...]:
+        """Return the item that shows the miscalibration best; none without `worst_bin`.
+
+        It is the most confident error of an overconfident bin, or the least confident correct
+        answer of an underconfident one. Items whose label is known to be incorrect are excluded.
+        """
+        if self.worst_bin is None:
+            return ()
+        split = self.context.primary
+        is_mislabeled = split.mislabeled[split.labeled]
+        rows = self.worst_bin.rows[self.worst_bin.shows]
+        rows = rows[~is_mislabeled[rows]]
+        return self._show_extreme(split, self._top, rows, largest=self.worst_bin.is_overconfident)
+
+    def pick_worst_error(self) -> tuple[Example, ...]:
+        """Return the most confident error on the split with the largest gap; none without errors."""
+        split = self.worst_split
+        # In this task, the scores are not those of the given answer.
+        if self.context.task == "confidence":
+            return ()
+        scores = self.context.scores(split)
+        is_error = split.labeled & ~split.mislabeled & (scores.predicted != split.labels)
+        rows = np.flatnonzero(is_error)
+        if not rows.size:
+            return ()
+        row = _find_extreme(scores.confidence, rows, split.ids, largest=True)
+        return (make_example(self.context, split, row),)
+
+    def _show_extreme(
+        self, split: AuditSplit, top: TopLabel, rows: NDArray[np.intp], *, largest: bool
+    ) -> tuple[Example, ...]:
+        """Return the item with the largest or the smallest confidence; none without items.
+
+        Args:
+            split: The primary split.
+            top: Predictions for its labeled items.
+            rows: Indices of items among the labeled ones.
+            largest: Whether the largest confidence is selected.
+        """
+        if not rows.size:
+            return ()
+        item_rows = np.flatnonzero(split.labeled)
+        ids = [split.ids[row] for row in item_rows[rows].tolist()]
+        position = _find_extreme(top.confidence[rows], np.arange(len(rows)), ids, largest=largest)
+        return tuple(self.show_items(rows[[position]]))
+
     @property
     def predictions_file(self) -> str:
         """File of the predictions of these items, relative to the report folder."""
@@ -285,8 +407,44 @@ class CalibrationAnswers:
         item_indices = np.flatnonzero(split.labeled)[rows]
         for row, item_index in zip(rows, item_indices.tolist(), strict=True):
             prediction = int(self._top.predicted[row])
+            # In this task, an example shows whether the given answer is correct.
+            if self.context.task == "confidence":
+                prediction = int(self._top.labels[row])
             confidence = float(self._top.confidence[row])
             yield make_example(self.context, split, item_index, prediction, confidence)
+
+
+def _excludes_confidence(accuracy: Estimate | None, gap: float) -> bool:
+    """Return whether the interval of a bin's accuracy excludes the bin's mean confidence.
+
+    Args:
+        accuracy: The accuracy; None for an empty bin.
+        gap: Mean confidence minus accuracy.
+    """
+    if accuracy is None or accuracy.value is None or not accuracy.has_interval:
+        return False
+    confidence = accuracy.value + gap
+    return confidence > (accuracy.high or 0.0) or confidence < (accuracy.low or 0.0)
+
+
+def _find_extreme(
+    confidences: NDArray[np.float64], rows: NDArray[np.intp], ids: Sequence[str], *, largest: bool
+) -> int:
+    """Return the row with the largest or the smallest confidence; of equals, that of the first id.
+
+    Args:
+        confidences: (N,) confidences.
+        rows: Rows to select from.
+        ids: N ids.
+        largest: Whether the largest confidence is selected.
+    """
+    keys = confidences[rows]
+    if largest:
+        keys = -keys
+    # Equal confidences may differ by rounding, and the order of the file must not matter.
+    is_smallest = np.round(keys, 9) == np.round(keys.min(), 9)
+    candidates: list[int] = rows[is_smallest].tolist()
+    return min(candidates, key=lambda row: ids[row])
 
 
 def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:

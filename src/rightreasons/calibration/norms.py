@@ -177,7 +177,9 @@ def debias_mean_square(bins: Bins) -> Floats:
 def compute_largest_gap(bins: Bins) -> Floats:
     """Return the largest gap of all bins and classes."""
     gap = np.abs(bins.gap)
-    largest: Floats = gap.max(axis=(-2, -1))
+    # The last two axes are the bins and the classes; earlier ones, such as resamples, remain.
+    axes = (-2, -1)
+    largest: Floats = gap.max(axis=axes)
     return largest
 
 

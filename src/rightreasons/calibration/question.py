@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from rightreasons.calibration.figures import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     MARGIN,
@@ -23,7 +25,7 @@ from rightreasons.calibration.sources import SOURCE_FIGURES, list_source_rows
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate
 from rightreasons.page import plots
-from rightreasons.page.parts import Amount, Cell
+from rightreasons.page.parts import Amount, Cell, ItemFigure
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import prose
 from rightreasons.page.question import (
@@ -117,6 +119,50 @@ def list_class_rows(measurement: Any) -> Iterator[tuple[Cell, ...]]:
         yield name, figures.n_items, figures.precision, figures.recall, figures.ece
 
 
+# --- Items
+
+
+ITEM_FIGURE = "worst_bin"
+"""Key of the figure by item: whether an item of the worst bin shows the miscalibration."""
+
+
+def describe_bin(measurement: CalibrationAnswers) -> str:
+    """Return the confidences of the worst bin, such as "80% to 86.7%"; "" if there is none."""
+    if measurement.worst_bin is None:
+        return ""
+    row = measurement.worst_bin.row
+    # The sign "%" of the lower edge is written too, because the text is also a heading.
+    return f"{100 * row.lower:.3g}% to {100 * row.upper:.3g}%"
+
+
+def list_item_figures(measurement: CalibrationAnswers) -> Iterator[ItemFigure]:
+    """Yield whether each item of the worst bin shows the miscalibration, if there is such a bin.
+
+    Args:
+        measurement: Results of the calibration of the audited splits.
+    """
+    worst_bin = measurement.worst_bin
+    if worst_bin is None:
+        return
+    split = measurement.context.primary
+    rows = np.flatnonzero(split.labeled)[worst_bin.rows]
+    outcome = "Incorrect" if worst_bin.is_overconfident else "Correct"
+    yield ItemFigure.from_arrays(
+        ITEM_FIGURE,
+        f"{outcome} at a confidence of {describe_bin(measurement)}",
+        "lower",
+        [split.ids[row] for row in rows.tolist()],
+        worst_bin.shows,
+        # The bins of two models differ, so that `compare` does not test this figure.
+        is_finding=False,
+    )
+
+
+def name_item_figure(measurement: CalibrationAnswers) -> str:
+    """Return the key of the figure by item that shows the finding; "" if there is none."""
+    return "" if measurement.worst_bin is None else ITEM_FIGURE
+
+
 # --- Figures
 
 
@@ -161,13 +207,17 @@ def make_vote_figure(key: str) -> Figure:
     """
 
     def get_estimate(measurement: CalibrationAnswers) -> Estimate | None:
-        return None if measurement.votes is None else measurement.votes.estimate(key)
+        # Only some data sets have the votes of several annotators.
+        if measurement.votes is None:
+            return None
+        return measurement.votes.estimate(key)
 
     return Figure(
-        key,
-        get_estimate,
-        n=lambda m: m.votes.n_items,
-        text=lambda m: VOTE_FIGURES[key],
+        key=key,
+        get_estimate=get_estimate,
+        # The report asks for the number of items only if there is an estimate.
+        n=lambda measurement: measurement.votes.n_items,
+        text=lambda measurement: VOTE_FIGURES[key],
     )
 
 
@@ -243,6 +293,7 @@ CALIBRATION = Question(
         SOURCE_NAMES=SOURCE_NAMES,
         MAX_LISTED_LABELS=MAX_LISTED_LABELS,
         FIGURES=FIGURES,
+        describe_bin=describe_bin,
         SOURCE_FIGURES=SOURCE_FIGURES,
     ),
     reads="audited",
@@ -363,6 +414,7 @@ CALIBRATION = Question(
                 m.compared[m.worst]["mean_confidence"],
                 m.compared[m.worst]["accuracy"],
             ),
+            pair=lambda m: m.pick_worst_error(),
             condition=lambda m: m.worst and m.keeps_accuracy,
         ),
         Lead(
@@ -371,6 +423,7 @@ CALIBRATION = Question(
             plot="splits",
             size=measure_accuracy_loss,
             contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
+            pair=lambda m: m.pick_worst_error(),
             condition=lambda m: m.worst,
         ),
         Lead(
@@ -378,8 +431,11 @@ CALIBRATION = Question(
             figure="ece",
             plot="reliability",
             size=measure_miscalibration,
+            pair=lambda m: m.pick_example(),
+            item_figure=name_item_figure,
             condition=lambda m: m.measured,
         ),
     ),
     data=make_data,
+    by_item=list_item_figures,
 )

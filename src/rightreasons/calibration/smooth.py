@@ -424,7 +424,8 @@ def consistency(
     n_as_large = np.count_nonzero(errors >= observed - 1e-12)
 
     upper = np.quantile(errors, resampling.level)
-    p_value = (1 + n_as_large) / (resampling.resamples + 1)
+    n_errors = resampling.resamples + 1
+    p_value = (1 + n_as_large) / n_errors
 
     bars: list[Bar | None] = [None] * len(result.bins)
     positions = np.flatnonzero(is_filled)

@@ -22,6 +22,7 @@ from rightreasons.core.validation import check_columns, check_ids
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.datasets.perturbing.mirroring import get_choices
+from rightreasons.io.samples import argsort_by_id
 from rightreasons.io.sheets import FIRST_LINE, ITEM_COLUMN, read_sheet, write_sheet
 
 if TYPE_CHECKING:
@@ -62,11 +63,14 @@ def select_solved_items(
         >>> len(select_solved_items(datasets.Dataset.from_list(rows)))
         30
     """
-    labeled = ChoiceItems.from_table(items)
+    # The folds of the classifier follow the order of the items, which is not to be that of the file.
+    order = argsort_by_id(items)
+    labeled = ChoiceItems.from_table(items.select(order))
     if len(labeled) == 0:
         raise ValueError("Expected items with a label to mirror, but there are none.")
     figures = measure_cues(labeled, options=options, resampling=resampling)
-    return labeled.rows[figures.easy]
+    solved_rows = order[labeled.rows[figures.easy]]
+    return np.sort(solved_rows)
 
 
 def write_mirror_sheet(

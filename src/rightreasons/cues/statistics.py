@@ -7,7 +7,6 @@ answer and how often that answer is correct. Both are tested against chance.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -372,19 +371,8 @@ def _compute_p_values(counts: _CueCounts, entries: list[_CueEntries]) -> Floats:
     # tested once.
     rows = np.column_stack((counts.by_size, counts.n_correct))
     distinct, row_of_cue = np.unique(rows, axis=0, return_inverse=True)
-    by_size = distinct[:, :-1]
-    n_correct = distinct[:, -1].tolist()
-
-    # The rows are sorted, so that those with the same items are neighbors and share a distribution.
-    is_new = (by_size[1:] != by_size[:-1]).any(axis=1)
-    borders = [0, *(np.flatnonzero(is_new) + 1).tolist(), len(distinct)]
-    p_values: list[float] = []
-    for start, stop in itertools.pairwise(borders):
-        if start < stop:
-            p_values += poisson_binomial_p_values(
-                n_correct[start:stop], 1 / counts.sizes, by_size[start]
-            )
-    return np.array(p_values, dtype=np.float64)[row_of_cue.reshape(-1)]
+    p_values = poisson_binomial_p_values(distinct[:, -1], 1 / counts.sizes, distinct[:, :-1])
+    return p_values[row_of_cue.reshape(-1)]
 
 
 def _compute_intervals(

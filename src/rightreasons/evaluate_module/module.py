@@ -203,7 +203,9 @@ class KernelModule:
             ValueError: If an option is unknown.
             OptionTypeError: If an option is a flag, but its value is not a boolean.
         """
-        check_options(options, self.option_names(), f"{self.name}.compute")
+        # The inputs are listed as well, because a misspelled input counts as an option.
+        names = [*self._feature_names(), *self.option_names()]
+        check_options(options, names, f"{self.name}.compute")
         completed = {**self.options, **options}
         parameters = inspect.signature(self._compute).parameters
         # Kernels check their own options. Flags are declared by modules, so they are checked here.

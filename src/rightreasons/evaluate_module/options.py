@@ -207,15 +207,21 @@ def _make_resampling(
         The resampling. If the kernel's default is None and so is the level, it is None, for no
         interval.
     """
-    default = parameter.default or Resampling()
-    default_level = None if parameter.default is None else default.level
+    # A kernel whose default is None computes no interval, unless a level is passed.
+    has_interval = parameter.default is not None
+    default = Resampling()
+    default_level = None
+    if has_interval:
+        default = parameter.default
+        default_level = default.level
     level = arguments.get("confidence_level", default_level)
     n_resamples = arguments.get("n_resamples", default.resamples)
     seed = arguments.get("seed", default.seed)
 
-    if parameter.default is None:
-        return Resampling.from_options(level, n_resamples, seed)
-    return Resampling(level, n_resamples, seed)
+    if has_interval:
+        return Resampling(level, n_resamples, seed)
+    # None if the level is None.
+    return Resampling.from_options(level, n_resamples, seed)
 
 
 def _list_replaced_options(kernels: Sequence[Callable[..., Any]]) -> set[str]:

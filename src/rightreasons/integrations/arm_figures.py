@@ -21,6 +21,7 @@ from rightreasons.datasets.files import make_multiple_choice_features
 from rightreasons.datasets.perturbing.arms import HINT, NEUTRAL
 from rightreasons.datasets.perturbing.hint_kinds import KINDS
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.io.samples import sort_by_id
 from rightreasons.probes.measure import (
     WITHOUT_ANSWER,
     WITHOUT_QUESTION,
@@ -93,7 +94,8 @@ def _estimate_probes(arms: LoggedArms, resampling: Resampling) -> dict[str, Esti
     if not rows:
         return {}
     items = datasets.Dataset.from_list(rows, features=make_multiple_choice_features())
-    tables = collect_logged_tables(items, arms)
+    # An audit has this order, and a harness any other one.
+    tables = collect_logged_tables(sort_by_id(items), arms)
     # A log may have only one of the two probes that remove the question.
     names = [name for name in (ORIGINAL, *WITHOUT_QUESTION) if name in tables.tables]
     picked = pick_choices(tables, names, arms.choose)

@@ -39,7 +39,8 @@ def capitalize_first(words: str) -> str:
         >>> capitalize_first("the DIR tests"), capitalize_first("")
         ('The DIR tests', '')
     """
-    return words[:1].upper() + words[1:]
+    initial = words[:1].upper()
+    return initial + words[1:]
 
 
 def decimal(value: float) -> str:
@@ -50,11 +51,13 @@ def decimal(value: float) -> str:
         ('0.835', '0.00012', '0.000', '−0.250')
     """
     # Smaller values are rounding errors of 0.
-    if 1e-12 < abs(value) < 0.0005:
-        text = _write_small(value, is_tiny=abs(value) < 1e-4)
+    size = abs(value)
+    if 1e-12 < size < 0.0005:
+        text = _write_small(value, is_tiny=size < 1e-4)
     else:
         # Adding 0 removes the sign of a negative 0.
-        text = f"{round(value, 3) + 0.0:.3f}"
+        rounded = round(value, 3) + 0.0
+        text = f"{rounded:.3f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -66,10 +69,13 @@ def percent(value: float) -> str:
         ('83.5%', '0.012%', '0.0%', '−25.0%')
     """
     # Smaller values are rounding errors of 0.
-    if 1e-9 < abs(value) < 0.0005:
-        text = _write_small(100 * value, is_tiny=abs(value) < 1e-6)
+    size = abs(value)
+    if 1e-9 < size < 0.0005:
+        text = _write_small(100 * value, is_tiny=size < 1e-6)
     else:
-        text = f"{round(100 * value, 1) + 0.0:.1f}"
+        # Adding 0 removes the sign of a negative 0.
+        rounded = round(100 * value, 1) + 0.0
+        text = f"{rounded:.1f}"
     return f"{text}%".replace("-", "\N{MINUS SIGN}")
 
 
@@ -175,7 +181,12 @@ def cell(value: Cell, column: Column) -> str:
         >>> cell(1200, count), cell(None, count)
         ('1,200', '–')
     """
-    unit = {"share": "fraction", "count": "count"}.get(column.kind, "ratio")
+    unit_by_kind = {
+        "share": "fraction",
+        "count": "count",
+    }
+    # A number of any other kind has three decimals.
+    unit = unit_by_kind.get(column.kind, "ratio")
     if value is None:
         return NONE
     if isinstance(value, Amount):
@@ -210,8 +221,12 @@ def align_columns(rows: Sequence[Sequence[str]], texts: Collection[int] = (0,)) 
         else:
             padded = [text.rjust(width) for text in cells]
         columns.append(padded)
-    # Invisible spaces at the end of a line would make outputs differ.
-    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+    lines = []
+    for padded_cells in zip(*columns, strict=True):
+        line = "  ".join(padded_cells)
+        # Invisible spaces at the end of a line would make outputs differ.
+        lines.append(line.rstrip())
+    return lines
 
 
 def level_percent(level: float) -> str:
@@ -276,9 +291,15 @@ def describe_unscored_items(
     """
     if not left_out:
         return ()
-    reasons = [f"{item_id}: {reason.rstrip('.')}" for item_id, reason in left_out[:n_max]]
-    n_more = len(left_out) - len(reasons)
+    reasons = []
+    for item_id, reason in left_out[:n_max]:
+        # The reason is a sentence, which continues inside the parentheses.
+        clause = reason.rstrip(".")
+        reasons.append(f"{item_id}: {clause}")
+    n_unscored = len(left_out)
+    n_more = n_unscored - len(reasons)
     if n_more:
         reasons.append(f"and {n_more:,} more")
-    n_items = pluralize(n_scored + len(left_out), noun)
-    return (f"The model could not score {len(left_out):,} of {n_items} ({'; '.join(reasons)}).",)
+    items = pluralize(n_scored + n_unscored, noun)
+    listed = "; ".join(reasons)
+    return (f"The model could not score {n_unscored:,} of {items} ({listed}).",)

@@ -152,7 +152,8 @@ class Table:
 
         Args:
             measurement: The measurement, the result of `Question.measure`.
-            prose: The sentences of the question, filled in with the measurement.
+            prose: The entries of the question's .md.j2 file, filled in with the measurement. The
+                entry `table.KEY` has the title, the list of the columns, and the note.
         """
         name = f"table.{self.key}"
         return p.Table(
@@ -205,7 +206,9 @@ class Plot:
 
         Args:
             measurement: The measurement, the result of `Question.measure`.
-            prose: The sentences of the question, filled in with the measurement.
+            prose: The entries of the question's .md.j2 file, filled in with the measurement. The
+                entry `plot.KEY` has the title and the caption, and `alt.KEY` a description for
+                readers who do not see the picture.
         """
         name = f"plot.{self.key}"
         drawing = self.draw(self.key, measurement)

@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.clusters import (
+    count_units,
+    number_clusters,
+    number_clusters_by_item,
+    select_clusters,
+)
 from rightreasons.core.estimates import make_rate_interval
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
@@ -33,6 +38,7 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.perturbing.arms import list_orders, name_arm, name_extra_choices
 from rightreasons.datasets.perturbing.orders import MAX_CHOICES_OF_ALL_ORDERS, list_choice_orders
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.io.samples import choose_rows
 from rightreasons.probes.bias import PriorBias, prior_bias
 from rightreasons.probes.option_order import (
     ChoicesOnly,
@@ -96,35 +102,17 @@ class ProbeTables:
         return len(self.tables[ORIGINAL])
 
     @functools.cached_property
-    def units(self) -> NDArray[np.intp] | None:
+    def units(self) -> NDArray[np.int64] | None:
         """(N,) cluster numbers of the items; None for independent items."""
         original = self.tables[ORIGINAL]
         for column in (self.groups_column, *GROUPS):
             if column in original.column_names:
-                return self._number_units(original[column][:])
+                units = number_clusters_by_item(original[column][:])
+                # If each group has one item, the items are independent.
+                if len(units) and units.max() + 1 < len(units):
+                    return units
+                return None
         return None
-
-    def _number_units(self, groups: Sequence[Any]) -> NDArray[np.intp] | None:
-        """Return (N,) the number of the cluster of each item; None if all items are independent.
-
-        Args:
-            groups: N names of groups; None or "" for an item without a group, which is a separate
-                cluster.
-        """
-        names = []
-        for group, item_id in zip(groups, self.column(ORIGINAL, "id"), strict=True):
-            # With a prefix, no id is equal to the name of a group.
-            if group in (None, ""):
-                names.append(f"item {item_id}")
-            else:
-                names.append(f"group {group}")
-        codes = number_clusters(names, len(self))
-        if codes is None:
-            return None
-        n_clusters = codes.max() + 1
-        if n_clusters == len(self):
-            return None
-        return codes
 
     @functools.cached_property
     def n_units(self) -> int:
@@ -755,8 +743,8 @@ def measure_option_order(
 
     Up to three choices are scored in all orders, more choices in cyclic orders: in order r,
     position j has choice (j + r) mod n. So every choice is equally often at every position, and the
-    first order is the original one. PriDe's prior over positions is estimated on the first quarter
-    of the items; `pride_debias` removes it.
+    first order is the original one. PriDe's prior over positions is estimated on a quarter of the
+    items, which are selected by their ids and the seed; `pride_debias` removes it.
 
     Args:
         items: Columns `id`, `prompt` and `choices` of N items with n choices each: a data set, or
@@ -764,7 +752,7 @@ def measure_option_order(
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together. One that
             sees one choice at a time gives the same scores in every order.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        resampling: Confidence level of the intervals.
+        resampling: Confidence level of the intervals, and seed of the quarter.
 
     Returns:
         An `OrderFigures`.
@@ -777,7 +765,7 @@ def measure_option_order(
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
     ordered = score_in_orders(items, score)
-    return summarize_orders(ordered, clusters=clusters, resampling=resampling)
+    return summarize_orders(ordered, items["id"][:], clusters=clusters, resampling=resampling)
 
 
 def score_in_orders(items: Mapping[str, Sequence[Any]], score: Score) -> OrderedAnswers:
@@ -802,14 +790,19 @@ def score_in_orders(items: Mapping[str, Sequence[Any]], score: Score) -> Ordered
 
 
 def summarize_orders(
-    ordered: OrderedAnswers, *, clusters: Any = None, resampling: Resampling = Resampling()
+    ordered: OrderedAnswers,
+    ids: Sequence[Any],
+    *,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Compute the figures of `measure_option_order` from scored answers.
 
     Args:
         ordered: Answers to N items under each order, with probabilities.
+        ids: N ids of the items. They and the seed select the items of PriDe's prior.
         clusters: (N,) names of clusters of items. None (default) for independent items.
-        resampling: Confidence level of the intervals.
+        resampling: Confidence level of the intervals, and the seed.
 
     Raises:
         ValueError: If the answers have no probabilities.
@@ -818,15 +811,17 @@ def summarize_orders(
     if probabilities is None:
         raise ValueError("Expected answers with probabilities, but got generated answers.")
     n_items, n_orders, n_choices = probabilities.shape
-    # The first quarter of the items, rounded up, but never all of them.
+    # A quarter of the items, rounded up, but never all of them. Files may be sorted, by the label
+    # for example, so that their first quarter would be no random sample.
     n_estimation = min(math.ceil(n_items / 4), n_items - 1)
-    estimation = probabilities[:n_estimation]
+    rows = choose_rows(list(map(str, ids)), n_estimation, seed=resampling.seed)
+    estimation = probabilities[rows]
 
     units = number_clusters(clusters, n_items)
     steady = ordered.is_steady
     intervals = pride_prior_intervals(
         estimation,
-        clusters=select_clusters(units, np.arange(n_estimation)),
+        clusters=select_clusters(units, rows),
         confidence_level=resampling.level,
     )
     return OrderFigures(

@@ -456,8 +456,11 @@ def _measure_scored(
     # A scorer of single choices gives the same scores in every order.
     if joint and _can_ask_orders(context, tables):
         score = _reuse_scores(context, _make_score(context, "orders"))
-        ordered = score_in_orders(tables.tables[ORIGINAL], score)
-        orders = summarize_orders(ordered, clusters=tables.units, resampling=context.resampling)
+        original = tables.tables[ORIGINAL]
+        ordered = score_in_orders(original, score)
+        orders = summarize_orders(
+            ordered, original["id"][:], clusters=tables.units, resampling=context.resampling
+        )
         steady = (ordered.is_steady, tables.units)
     decided = decide_figures(
         tables, picked, steady=steady, joint=joint, resampling=context.resampling

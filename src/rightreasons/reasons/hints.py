@@ -161,6 +161,12 @@ def have_reasons(texts: Sequence[str]) -> Flags:
 def find_sentences(text: str) -> list[tuple[int, int]]:
     r"""Return the (start, end) of each sentence or line of a text. Empty lines are left out.
 
+    Args:
+        text: A text of any length.
+
+    Returns:
+        Index of the first character of each sentence, and the index after its last character.
+
     Example:
         >>> find_sentences("One. Two!\nThree")
         [(0, 4), (5, 9), (10, 15)]

@@ -26,6 +26,10 @@ def list_sway_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
 
     A row has: title, items, sway, its p-value, silent sway, its p-value, its upper bound, cost in
     accuracy, and change of the share that keeps the plain answer.
+
+    Args:
+        measurement: Results of the question about reasons. `hints` maps the key of a hint to its
+            results, such as its title, its `sway` (how it changes answers) and its `evidence`.
     """
     for hint in measurement.hints.values():
         sway = hint.sway
@@ -66,6 +70,10 @@ def list_mention_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
 
     A row has: title, answers at the hint that show reasons, shares that mention it and that credit it, Chen et al.'s
     alpha and normalized score, phi and its p-value, and false confessions.
+
+    Args:
+        measurement: Results of the question about reasons. `hints` maps the key of a hint to its
+            results, such as its title, its `sway` (how it changes answers) and its `evidence`.
     """
     for hint in measurement.hints.values():
         sway = hint.sway
@@ -93,6 +101,10 @@ def list_evidence_rows(measurement: ReasonsMeasurement) -> Iterator[Row]:
     A row has: title, items, accuracy of the classifier, share with more new words, share that is
     longer, p-value, telling words, smallest share of implanted acknowledgments that is noticed, and
     the shares of answers that a judge says mention the hint.
+
+    Args:
+        measurement: Results of the question about reasons. `hints` maps the key of a hint to its
+            results, such as its title, its `sway` (how it changes answers) and its `evidence`.
     """
     for hint in measurement.hints.values():
         texts = hint.evidence.texts

@@ -53,6 +53,10 @@ def list_comparison(result: DebiasResult) -> Iterator[tuple[Cell, ...]]:
 
     Shares beyond chance and calibration errors are not means over items, so that they have no
     paired test.
+
+    Args:
+        result: Figures of the model without the correction (`before`) and with it (`after`), which
+            also has the paired tests of the change.
     """
     original = result.before
     corrected = result.after

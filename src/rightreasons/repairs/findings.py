@@ -199,8 +199,11 @@ def read_findings(report: str | os.PathLike[str]) -> Findings:
     file = get_prediction_files(audit)[audit["dataset"]["primary"]]
     check_files(folder, audit, [file])
     predictions = read_predictions(folder / file)
+    # Results of the experiment that exchanges words: rows of tested features ("tests"), and of
+    # single pairs of words ("pairs"), each with its effect on the predictions.
     swaps = result["data"]["swaps"]
     features = list(list_features(swaps))
+    # The feature that decides the largest share of the predictions comes first.
     features.sort(key=lambda feature: -feature.deciding_share)
     return Findings(
         folder=folder,

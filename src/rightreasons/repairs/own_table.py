@@ -143,7 +143,11 @@ def _find_free_name(name: str, columns: Mapping[str, Any]) -> str:
 def _number_repeats(ids: Sequence[Any]) -> list[Any]:
     """Return unique ids, by appending a number to each repeat of an id.
 
-    Without repeats, the ids keep their type. Otherwise, they become strings.
+    Args:
+        ids: Ids of the rows, of any type.
+
+    Returns:
+        The ids, one per row. Without repeats, they keep their type; otherwise, they become strings.
 
     Example:
         >>> _number_repeats(["a", "b", "a"]), _number_repeats([7, 8])

@@ -145,6 +145,10 @@ def list_swaps(result: RepairResult) -> Iterator[tuple[Cell, ...]]:
     They are items whose prediction by the first model changes with the swap. If this model cannot be
     queried again, they are any items with the words, and its prediction after the swap is "?".
 
+    Args:
+        result: A verified repair: the `findings` of the audit with its N items, and the
+            verification, in which M of them were swapped and predicted by both models.
+
     Yields:
         The item, the swapped item, the label, and a change such as "negative → positive" for the
         first and for the repaired model.
@@ -173,12 +177,20 @@ def show_pair(result: RepairResult) -> tuple[Example, ...]:
     """Return an example of a swapped item, with the prediction before and after the repair.
 
     It is the first item that only the repaired model classifies correctly when the words are
-    swapped. Empty if there is no such item, or if the first model cannot be queried.
+    swapped.
+
+    Args:
+        result: A verified repair: the `findings` of the audit with its items, and the verification,
+            in which some of them were swapped and predicted by both models.
+
+    Returns:
+        The swapped item twice, with the prediction of each model; empty if there is no such item, or
+        if the first model cannot be queried.
     """
     verification = verified(result)
     if not verification.has_first_model:
         return ()
-    # (N,) labels, and predictions of both models for the swapped items.
+    # (M,) labels of the verified items, and predictions of both models for their swapped texts.
     labels = result.findings.labels[verification.rows]
     old_predictions, new_predictions = verification.predictions[:, 1, :]
     is_corrected = (old_predictions != labels) & (new_predictions == labels)

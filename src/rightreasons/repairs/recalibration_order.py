@@ -46,14 +46,20 @@ def explain_order(report: str | os.PathLike[str]) -> str:
         if not features:
             return ""
         strongest = max(features, key=lambda feature: feature.deciding_share)
+        words = list(strongest.words)[:N_WORDS]
         subject = strongest.name
+        is_reason = "that is a reason"
+        repaired = "it"
         # A feature without words, such as the length, has a name in the report.
-        if strongest.words:
-            subject = quote_words(list(strongest.words)[:N_WORDS])
+        if words:
+            subject = quote_words(words)
+        if len(words) > 1:
+            is_reason = "these are reasons"
+            repaired = "them"
         share = f"{strongest.deciding_share:.1%} of the predictions in {os.fspath(report)}"
         return (
-            f"{share} are decided by {subject}: unless that is a reason, repair the model first, "
-            "and recalibrate it on texts without it. On texts like these, a shortcut hides how "
-            "far off the confidence is elsewhere."
+            f"{share} are decided by {subject}: unless {is_reason}, repair the model first, "
+            f"and recalibrate it on texts without {repaired}. On texts like these, a shortcut hides "
+            "how far off the confidence is elsewhere."
         )
     return ""

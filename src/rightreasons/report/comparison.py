@@ -30,7 +30,12 @@ from rightreasons.report.pairing import (
     open_pair,
 )
 from rightreasons.report.ranking.answered_items import read_answers
-from rightreasons.report.ranking.groups import ModelReport, ReportGroup, group_reports
+from rightreasons.report.ranking.groups import (
+    ModelReport,
+    ReportGroup,
+    add_folder,
+    group_reports,
+)
 from rightreasons.report.ranking.models import ModelTest, compare_accuracies, rank_models
 from rightreasons.report.ranking.page import (
     ComparisonView,
@@ -93,7 +98,8 @@ class Comparison(Result):
         if self.conclusion is None:
             return label
         # Without a finding about reasons, the other metrics may still show which model is better.
-        if self.winners and not self.conclusion.reasons.model:
+        # A heading has no room for what speaks for either model, which the page lists.
+        if len(self.winners) == 1 and not self.conclusion.reasons.model:
             return f"{self.conclusion.heading} {label}."
         return self.conclusion.heading
 
@@ -449,7 +455,7 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
     """Return distinct names of the two models.
 
     If both have the same name, the name of the report's folder is added, as in "bert (report-2)", or
-    its path if both folders have the same name. The second of two equal reports gets a number.
+    its path if both folders have the same name; a long name is replaced by it. The second of two equal reports gets a number.
 
     Args:
         pair: The two reports.
@@ -462,8 +468,8 @@ def _name_models(pair: ReportPair) -> tuple[str, str]:
     if folder == partner_folder:
         return name, f"{name} (2)"
     if folder.name == partner_folder.name:
-        return f"{name} ({folder})", f"{name} ({partner_folder})"
-    return f"{name} ({folder.name})", f"{name} ({partner_folder.name})"
+        return add_folder(name, str(folder)), add_folder(name, str(partner_folder))
+    return add_folder(name, folder.name), add_folder(name, partner_folder.name)
 
 
 def _write_within_sentence(name: str) -> str:

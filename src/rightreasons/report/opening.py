@@ -14,6 +14,7 @@ from rightreasons.audited.stored_model import StoredModel
 from rightreasons.audited.task_data import add_training_split
 from rightreasons.core.store import WORK
 from rightreasons.io.row_sources import add_row_options
+from rightreasons.io.samples import sort_by_id
 from rightreasons.report.answering import judge_scores
 from rightreasons.report.reproduction import list_arguments, make_audit_command
 from rightreasons.report.request import AuditRequest
@@ -61,8 +62,8 @@ def open_context(
     splits = take_splits(data, roles, request.general, source.label_names, data_name, label_match)
     # Questions take words from the training texts, which must not be the audited items themselves.
     train = None
-    if "train" not in split_names:
-        train = data.get("train")
+    if "train" in data and "train" not in split_names:
+        train = sort_by_id(data["train"])
     previous: Mapping[str, Mapping[str, Any]] = {}
     if request.previous is not None:
         previous = request.previous.tested

@@ -96,7 +96,8 @@ def compose_first_screen(
     """Compose what a reader sees first: the worst finding, all answers, and what to do.
 
     Args:
-        outcomes: The questions with their answers, in the order of the page.
+        outcomes: The questions in the order of the page. The `result` of an outcome has the
+            verdict, the finding and the actions; it is None if the question was not answered.
         subject: Name of the model, with which the sentence about the worst finding begins; "" for a
             page about several models, which keeps its order and its heading.
         heading: Heading of a page without a subject.
@@ -104,10 +105,10 @@ def compose_first_screen(
             says how to use it.
 
     Returns:
-        `claim`, the worst finding in one sentence; `rows`, the answered questions with their
-        answers, the worst first; `plot`, the picture of the worst finding, None if its shares are
-        drawn as bars instead; and `actions`, question -> what to do about it. None if no question
-        is answered.
+        `claim`, the worst finding in one sentence; `rows`, an (outcome, result) pair for each
+        answered question, the worst first; `plot`, the picture of the worst finding, None if its
+        shares are drawn as bars instead; and `actions`, question -> what to do about it. None if no
+        question is answered.
     """
     is_about_model = bool(subject)
     if is_about_model:
@@ -116,8 +117,10 @@ def compose_first_screen(
         rows = list_answered(outcomes)
     if not rows:
         return None
-    _, worst_result = rows[0]
-    finding = get_finding(worst_result)
+
+    # Without a subject, the rows keep their order, and the first one leads the page.
+    _, first_result = rows[0]
+    finding = get_finding(first_result)
     claim = heading
     if is_about_model:
         # A finding is a clause that continues the name of the model.
@@ -126,7 +129,8 @@ def compose_first_screen(
     # A contrast of shares is drawn as bars, which show the finding more plainly than a plot.
     plot = None
     if finding.contrast is None:
-        plot = find_plot(worst_result)
+        plot = find_plot(first_result)
+
     # A good verdict about a model needs no repair. That of a correction, or of a comparison, has
     # actions that go on from it.
     only_gates_if_good = is_about_model and not is_correction

@@ -221,6 +221,8 @@ def _assign_roles(context: AuditContext, split: AuditSplit) -> RowRoles:
         copied_row=_find_name(COPIED_ROW, columns),
         further=(*OURS, *used_columns, "label", groups_column),
         has_known_copies=True,
+        item_id="id",
+        has_positions=label_column != "",
     )
 
 

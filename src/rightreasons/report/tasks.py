@@ -162,6 +162,27 @@ class ModelsByTasks(Result):
         return separate_models
 
     @property
+    def unpaired_models(self) -> list[str]:
+        """Models without a compared report, of which a report does not store its answers."""
+        separate_models = self.separate_models
+        names = []
+        for comparison in self.comparisons:
+            for model in comparison.ranking.unpaired:
+                if model.name in separate_models:
+                    names.append(model.name)
+        return names
+
+    @property
+    def other_models(self) -> list[str]:
+        """Models that were audited on other items than all others, with stored answers."""
+        unpaired_models = self.unpaired_models
+        names = []
+        for name in self.separate_models:
+            if name not in unpaired_models:
+                names.append(name)
+        return names
+
+    @property
     def n_tests(self) -> int:
         """Number of all paired tests, for which the p-values are corrected."""
         n_tests = 0

@@ -245,6 +245,10 @@ def _name_replacements(replacements: Sequence[Replacement]) -> list[str]:
 def list_changes(measurement: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
     """Yield the swaps of word pairs in single texts, which a reader of the page can try.
 
+    Args:
+        measurement: Results of the question about shortcuts. `swaps` has the tested pairs of words
+            and some items with their words swapped, and `context` the audited items and labels.
+
     Yields:
         (original text, change): the changed text, its prediction, and a name such as "“fine” →
         “dull”".
@@ -284,7 +288,8 @@ def list_misclassified_examples(measurement: Any) -> Iterator[Example]:
     confidences = measured.probabilities.max(axis=1)
     is_error = measured.predictions != measured.labels
     # A wrong label makes a correct prediction look like an error.
-    is_eligible = is_error & measured.cued & ~measurement.items.mislabeled
+    is_real_error = is_error & ~measurement.items.mislabeled
+    is_eligible = is_real_error & measured.cued
     rows = np.flatnonzero(is_eligible)
 
     def rank(row: int) -> tuple[float, str]:
@@ -323,7 +328,8 @@ def mark_top_tokens(measured: ShortcutMeasurement, row: int) -> tuple[Mark, ...]
     category_by_position = dict(positions_and_categories)
     attributions = measured.attributions
     # The tokens of all items are in flat arrays, those of this item from `start` to `stop`.
-    start, stop = attributions.scores.offsets[row : row + 2].tolist()
+    offsets = attributions.scores.offsets
+    start, stop = offsets[row : row + 2].tolist()
     scores = attributions.scores.values[start:stop]
     largest = float(np.abs(scores).max())
     # All attributions are 0 if the model ignores the text.

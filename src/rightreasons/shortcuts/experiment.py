@@ -135,7 +135,11 @@ class Outcome:
         return np.asarray(self.treated >= 0)
 
     def take(self, indices: Rows) -> Outcome:
-        """Return the outcome of some of the edits, given their indices from 0 to M - 1."""
+        """Return the outcome of some of the edits.
+
+        Args:
+            indices: (m,) indices into the M edits, from 0 to M - 1. They are not rows of items.
+        """
         has_words = None
         if self.has_words is not None:
             has_words = self.has_words[indices]
@@ -174,7 +178,12 @@ class Experiment:
         clusters: NDArray[np.int64] | None = None,
         seed: int = 0,
     ) -> None:
-        """Store the items, draw the label towards which each is edited, and index their words."""
+        """Store the items, draw the label towards which each is edited, and index their words.
+
+        The rows of the items are split in two: word lists are learned from the `learning_rows`, and
+        their effects are tested on the `testing_rows`, so that a list is not tested on the items from
+        which it was selected.
+        """
         self.ask = ask
         self.training = training
         self.items = items
@@ -418,6 +427,7 @@ class Experiment:
         """
 
         def make_edit(row: int) -> Edit:
+            """Exchange the strongest word of an item; `NO_EDIT` if there is none, or no partner."""
             drop = strongest.get(row)
             if drop is None:
                 return NO_EDIT
@@ -664,6 +674,7 @@ class Experiment:
         """
 
         def make_edit(row: int) -> Edit:
+            """Edit an item towards the overlap of a donor; the control, towards that of a peer."""
             donor, peer = self._draw_donors("overlap", row)
             # If all predictions are the same label, no item can be a donor.
             if donor is None:
@@ -680,9 +691,15 @@ class Experiment:
         return self.run(self.all_rows, make_edit)
 
     def exchange_text(self, column: int) -> Outcome:
-        """Replace one of the two texts of items, given by its column, by that of random items.
+        """Replace one of the two texts of each item by that of another item, drawn at random.
 
-        The donor may have any label: the question is whether the prediction stays the same.
+        The other item may have any label: the question is whether the prediction stays the same.
+
+        Args:
+            column: 0 to replace the first text, 1 to replace the second.
+
+        Returns:
+            Predictions after the exchange, for all items.
         """
 
         def make_edit(row: int) -> Edit:
@@ -717,7 +734,12 @@ class Experiment:
         )
 
     def measure_fixed(self, outcome: Outcome, resampling: Resampling) -> DecidingShare:
-        """Return the share of predictions that stay the same after the edit, beyond chance."""
+        """Return the share of predictions that stay the same after the edit, beyond chance.
+
+        Args:
+            outcome: Predictions after the edit, for M of the items.
+            resampling: Confidence level of the interval.
+        """
         return fixed_share(
             self.predictions[outcome.rows],
             outcome.treated,
@@ -728,7 +750,11 @@ class Experiment:
     def compute_differences(self, outcome: Outcome) -> Floats:
         """Return (M,) whether the edit changes the prediction, minus whether its control does.
 
-        A difference is 1 if only the edit changes the prediction, -1 if only the control does.
+        Args:
+            outcome: Predictions after the edit and after the control, for M of the items.
+
+        Returns:
+            1 if only the edit changes the prediction, -1 if only the control does, else 0.
         """
         changes = self.is_changed(outcome).astype(np.float64)
         return changes - self.is_control_changed(outcome)
@@ -744,7 +770,16 @@ class Experiment:
         return np.asarray((outcome.control >= 0) & is_changed)
 
     def count(self, outcome: Outcome) -> SwapCounts:
-        """Return the numbers of items from which the effect of an edit is computed."""
+        """Return the numbers of items from which the effect of an edit is computed.
+
+        Args:
+            outcome: Predictions after the edit and after the control, for M of the items.
+
+        Returns:
+            Numbers of items: all M, those with a word of the feature, those that were edited, those
+            whose prediction the edit or the control changes, and those that were edited towards
+            another label than the predicted one.
+        """
         n_containing = None
         if outcome.has_words is not None:
             n_containing = int(outcome.has_words.sum())

@@ -540,6 +540,9 @@ class _TestSuite:
         The pairs come from three sources: an earlier audit; words that predict a label in the
         training texts; and words whose removal lowers the model's confidence. The last were
         learned on the learning items, so that their pairs are only measured on the testing items.
+
+        `previous` is the record of the earlier audit, `label_list` has the words that predict a
+        label, and `own_list` those that matter to the model. `pairs` maps a pair to its outcome.
         """
         experiment = self.experiment
         training = experiment.training
@@ -662,9 +665,12 @@ class _TestSuite:
     ) -> None:
         """Store the outcome of a test; if no item could be edited, note that it is untested.
 
+        The outcome goes to `outcomes`, and the words to `names`; an untested feature goes to
+        `untested`, with the reason. The key is the name of the test.
+
         Args:
             test: Name of the test.
-            outcome: Predictions after the edits.
+            outcome: Predictions after the edits. `is_edited` is whether each item was edited.
             words: Words by which the report names the feature; () if it does not consist of words.
         """
         # Texts of the same length, for instance, cannot take each other's length.
@@ -783,10 +789,12 @@ class _TestSuite:
             clusters=experiment.get_clusters(outcome.rows),
             confidence_level=self.corrected.level,
         )
+        # No place decides more than all predictions. Beyond 1 lie only controls that by accident flip
+        # more predictions than the second third does.
         effect = dataclasses.replace(
             experiment.measure(outcome, self.corrected),
-            deciding_share=float(excess.mean()),
-            interval=interval,
+            deciding_share=min(1.0, float(excess.mean())),
+            interval=dataclasses.replace(interval, high=min(1.0, interval.high)),
         )
         row = self._decide_effect("place", strongest, (), effect, outcome)
         second_outcome = self.thirds[second]
@@ -988,7 +996,11 @@ class _TestSuite:
                 decisive.
             insertions: Effects of inserted single words, which show which of them flip most
                 predictions to their label.
+
+        Returns:
+            The record that a later audit reads as its `previous`.
         """
+        # Name of a test -> the words that it swaps together: (column, word) -> predicted label.
         word_lists: dict[str, dict[Key, int]] = {}
         for test, earlier_labels in self.previous.lists.items():
             word_lists[test] = dict(earlier_labels)
@@ -998,6 +1010,7 @@ class _TestSuite:
             labels.update(word_list.labels)
 
         return FeatureRecord(
+            # The pairs of the earlier audit were tested again, so that they are among these.
             pairs=tuple(self.pairs),
             lists=word_lists,
             strengths={**self.previous.strengths, **self.own_list.strengths},

@@ -488,6 +488,11 @@ def make_earlier_values(measurement: ShortcutAnswers) -> dict[str, Any]:
 def _describe_named_feature(measurement: ShortcutAnswers) -> dict[str, Any]:
     """Return the feature that the headline names, as plain values.
 
+    Args:
+        measurement: Results of the question about shortcuts: `deciding`, the decisive features with
+            the strongest first; `named_before`, the feature that an earlier audit named, None without
+            one; and `swaps`, the effects of the tests (`rows`) and of single pairs of words (`pairs`).
+
     Returns:
         `test`, `name` and `words` of the feature, and `decisive_share`, the share of predictions
         that it decides; empty values and 0 if the headline names no feature.
@@ -623,6 +628,13 @@ def add_training_texts(context: AuditContext) -> AuditContext:
 
     If none are given, half of the labeled items replace them: words that predict a label are listed
     in this half, and tested on the other items.
+
+    Args:
+        context: The audit: the model, the tested split (`primary`), the training texts (`train`, None
+            if the user has none), and the scores of the model for each split (`answers`).
+
+    Returns:
+        The same audit if it has training texts, otherwise one of the other half of the items.
     """
     if context.train is not None:
         return context

@@ -34,7 +34,7 @@ from rightreasons.shortcuts.examples import (
     list_swapped_examples,
 )
 from rightreasons.shortcuts.judging import TONES
-from rightreasons.shortcuts.measure_deciding import WORD_TESTS, FeatureEffect
+from rightreasons.shortcuts.measure_deciding import NAMING_TESTS, WORD_TESTS, FeatureEffect
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
     POWER,
@@ -223,7 +223,10 @@ def find_item_figure(measurement: ShortcutAnswers, feature: FeatureEffect) -> st
         feature: The feature.
     """
     for change in measurement.swaps.pair_changes:
-        if change.effect.key == feature.key:
+        # Another test, such as that of declared words, may swap the two words of a pair as well.
+        has_same_words = set(change.pair.predictive_words) == set(feature.words)
+        is_swapped_words = feature.test in NAMING_TESTS and has_same_words
+        if change.effect.key == feature.key or is_swapped_words:
             return _name_item_figure(change.pair)
     return ""
 

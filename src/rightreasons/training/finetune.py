@@ -532,14 +532,26 @@ def _make_trainer(store: Store, inputs: _RunInputs, request: _Request) -> Any:
     """Make the Trainer of a run, with its callbacks attached.
 
     Args:
-        store: Folder of the run.
-        inputs: Model, tokenizer and examples.
-        request: Arguments of the run.
+        store: Folder of the run, for checkpoints and their digests.
+        inputs: `model`, `tokenizer`, and the tokenized examples `train` and `validation`, None
+            without validation data.
+        request: Arguments of `fine_tune`: its `options` with the task and the seed, the `objective`
+            with the class of the Trainer, the `metrics` (names, or a function), and `callbacks`.
+
+    Returns:
+        A transformers.Trainer.
     """
-    _, collator = _TASKS[str(request.options.task)]
+    # The collator of a task pads the examples of a batch to one length.
+    _, collator_class = _TASKS[str(request.options.task)]
     trainer_class = _derive_resumable_trainer(
-        request.objective.trainer_class, inputs.train, request.options.seed, store
+        trainer_class=request.objective.trainer_class,
+        examples=inputs.train,
+        seed=request.options.seed,
+        store=store,
     )
+    validation_data = None
+    if inputs.validation is not None:
+        validation_data = inputs.validation.dataset
     metrics: Any = request.metrics
     if not callable(metrics):
         metrics = compute_metrics(*metrics)
@@ -549,14 +561,15 @@ def _make_trainer(store: Store, inputs: _RunInputs, request: _Request) -> Any:
     trainer = trainer_class(
         model=inputs.model,
         args=_make_arguments(store, inputs, request),
-        data_collator=collator(tokenizer=inputs.tokenizer),
+        data_collator=collator_class(tokenizer=inputs.tokenizer),
         train_dataset=inputs.train.dataset,
-        eval_dataset=None if inputs.validation is None else inputs.validation.dataset,
+        eval_dataset=validation_data,
         processing_class=inputs.tokenizer,
         compute_metrics=metrics,
         callbacks=list(request.callbacks),
     )
     for callback in request.callbacks:
+        # Some callbacks of this package need the Trainer itself, to log their figures with it.
         if isinstance(callback, AttachedCallback):
             callback.attach(trainer)
     # This default callback would print dictionaries if there is no terminal.

@@ -67,6 +67,7 @@ def compare_formats(measurement: WaysFigures) -> AnswerChange | None:
     worst = worst_scores.answers(answers.split.ids)
     labels = answers.split.labels
     is_read = (best != NO_ANSWER) & (worst != NO_ANSWER)
+    # 1 if only the best format gets the item right, -1 if only the worst one does.
     values = (best == labels).astype(np.int64) - (worst == labels)
     return AnswerChange(
         answers=answers,

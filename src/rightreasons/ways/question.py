@@ -224,7 +224,16 @@ def get_doubt_size(measurement: WaysFigures) -> float:
 
 
 def list_item_figures(measurement: WaysFigures) -> Iterator[ItemFigure]:
-    """Yield what becomes of the correct answers in the worst format, and after a doubt."""
+    """Yield what becomes of the correct answers in the worst format, and after a doubt.
+
+    Args:
+        measurement: Accuracy in each prompt format, and the answers to each item in all formats.
+
+    Yields:
+        Figures with one value per item: 1 if the correct answer is lost by the format or the doubt, -1
+        for the reverse, else 0. No figure if fewer than two formats are compared, or no answer was
+        doubted.
+    """
     # Two reports are compared by these figures only if one of them is about them.
     formats = compare_formats(measurement)
     if formats is not None:

@@ -47,14 +47,17 @@ def answer_edits(report: Any, predict: Callable[..., Any], inputs: Sequence[Any]
     """Call a handler when a reader edits a text, and pass its answer to the report.
 
     Args:
-        report: The component, from `show_report`.
-        predict: A handler of the inputs and of a `gradio.EventData`, whose `_data` is the request.
-            Its output is the text of `write_answer`.
-        inputs: Components.
+        report: The component that displays the report, from `show_report`. Its script sends an event
+            "input" with the edited texts.
+        predict: Function that gradio calls for this event, with the values of `inputs` and a
+            `gradio.EventData`, whose `_data` is the request of the script. It returns the predictions
+            as the JSON text of `write_answer`.
+        inputs: Components of gradio whose values the function needs.
     """
     import gradio as gr
 
-    # The answer travels through a hidden field to the script of the report.
+    # An event cannot return a value to the script of the report. So the answer is written into a
+    # hidden field, and a script on the page dispatches it as an event to the report.
     answer = gr.Textbox(visible="hidden", elem_classes="rr-style")
     predicted = report.input(predict, list(inputs), answer, show_progress="hidden")
     predicted.then(None, answer, None, js=_DISPATCH_ANSWER)

@@ -703,6 +703,10 @@ def _find_labels(functionality: Functionality, case: Case, start: int) -> list[A
 def locate(answer: str, context: str) -> int:
     """Find an answer in its context, preferably as whole words.
 
+    Args:
+        answer: The text of the answer.
+        context: The text that may contain the answer, once or several times.
+
     Returns:
         The first character of the first occurrence; -1 if there is none.
 
@@ -710,6 +714,7 @@ def locate(answer: str, context: str) -> int:
         >>> locate("Ann", "Annabel met Ann.")
         12
     """
+    # Neither the character before the answer nor the one after it belongs to a word.
     match = re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", context)
     if match is None:
         return context.find(answer)
@@ -861,7 +866,17 @@ def span_target(encoded: Encoded) -> Target:
     offsets = encoded.offsets
 
     def describe_spans(items: Items, step: Step) -> tuple[Integers, Batch]:
-        """Describe a batch as `describe` does, and find the tokens that are compared."""
+        """Describe a batch as `describe` does, and find the tokens that are compared.
+
+        Args:
+            items: All items, whose texts are the windows.
+            step: b pairs (number of an item, number of the window that is compared with its first
+                window), as in `describe`.
+
+        Returns:
+            (t,) numbers of the distinct windows of the batch, which the model reads; and the columns
+            of `describe`, with `shared_first`, `shared_second` and `mask` in addition.
+        """
         windows, batch = describe(items, step)
         tokens_of_window = []
         for window in windows:

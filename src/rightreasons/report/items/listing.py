@@ -475,17 +475,15 @@ def describe_difference(primary: AuditSplit, split: AuditSplit) -> str:
     if primary.pair_ids is None or split.pair_ids is None:
         return ""
     row_by_pair = {pair: row for row, pair in enumerate(primary.pair_ids)}
-    paired_rows = []
-    for row, pair in enumerate(split.pair_ids):
-        if pair in row_by_pair:
-            paired_rows.append((row_by_pair[pair], row))
-    # With several versions of an item in one split, "the items of" would be wrong.
-    if len(paired_rows) != len(split) or len(row_by_pair) != len(primary):
+    # With several versions of an item, or with some of the items, "the items of" would be wrong.
+    has_distinct_pairs = len(row_by_pair) == len(primary) == len(split)
+    if not has_distinct_pairs or set(split.pair_ids) != row_by_pair.keys():
         return ""
 
     n_changed_labels = 0
     changed_texts = []
-    for primary_row, row in paired_rows:
+    for row, pair in enumerate(split.pair_ids):
+        primary_row = row_by_pair[pair]
         n_changed_labels += int(primary.labels[primary_row] != split.labels[row])
         text = primary.texts[primary_row]
         if text != split.texts[row]:

@@ -132,11 +132,12 @@ def read_answers(folder: Path, audit: Mapping[str, Any]) -> AnsweredItems:
         counts, so that they cannot be paired with those of another report.
 
     Raises:
-        ValueError: If the file of predictions is missing or has changed.
+        ValueError: If the file of predictions has changed.
     """
     primary = audit["dataset"]["primary"]
     file = get_prediction_files(audit).get(primary)
-    if file is None:
+    # A folder may hold nothing but audit.json.
+    if file is None or not (folder / file).is_file():
         return NO_ANSWERS
     check_files(folder, audit, [file])
     answers = _make_answers(audit, read_predictions(folder / file))

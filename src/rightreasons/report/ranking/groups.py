@@ -24,6 +24,9 @@ from rightreasons.report.ranking.answered_items import (
 from rightreasons.report.ranking.verdicts import list_verdicts
 from rightreasons.report.schema import get_names, read_audit
 
+MAX_REPEATED_NAME = 24
+"""Length of the longest name of several models that is repeated next to the folder of each."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ModelReport:
@@ -232,8 +235,25 @@ def make_unique(name: str, names: Collection[str]) -> str:
     return unique_name
 
 
+def add_folder(name: str, folder: str) -> str:
+    """Return the name of one of several reports on models with the same name.
+
+    Args:
+        name: Name of the models. A long one is replaced, because each sentence of a page repeats
+            it: "TfidfVectorizer + LogisticRegression" in the folders "words" and "characters".
+        folder: The folder of the report.
+
+    Example:
+        >>> add_folder("gpt2", "tuned"), add_folder("TfidfVectorizer + LogisticRegression", "words")
+        ('gpt2 (tuned)', 'words')
+    """
+    if folder and len(name) > MAX_REPEATED_NAME:
+        return folder
+    return f"{name} ({folder})"
+
+
 def name_by_folder(reports: Sequence[ModelReport]) -> list[ModelReport]:
-    """Add the folders of reports to the names of their models if several models have the same name.
+    """Name models by the folders of their reports if several models have the same name.
 
     Args:
         reports: The reports. Those of logs keep their names, because we named their folders.
@@ -249,6 +269,6 @@ def name_by_folder(reports: Sequence[ModelReport]) -> list[ModelReport]:
         # Predictions that are no log have two empty names here, and models that were run have None.
         is_logged = any(report.audit["model"].get("logged") or ())
         if n_folders > 1 and not is_logged:
-            name = f"{report.name} ({report.folder.name})"
+            name = add_folder(report.name, report.folder.name)
         renamed_reports.append(dataclasses.replace(report, name=name))
     return renamed_reports

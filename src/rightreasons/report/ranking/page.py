@@ -41,6 +41,7 @@ from rightreasons.report.ranking.items import (
 from rightreasons.report.ranking.models import RankedModel, Ranking
 from rightreasons.report.ranking.verdicts import ModelVerdict
 from rightreasons.report.render import PAGE, Front, get_address, sentences
+from rightreasons.report.schema import get_names
 from rightreasons.report.views import render_comparison
 
 HEADINGS = sentences("headings", list_models=list_models)
@@ -146,10 +147,36 @@ class ComparisonView:
     @property
     def unpaired_names(self) -> list[str]:
         """Names of the models that are not compared with the others."""
-        # Without a compared model, the heading says that none can be compared.
-        if not self.ranking.models:
+        # A single report is compared with none.
+        if len(self.ranking.all_models) < 2:
             return []
         return [model.name for model in self.ranking.unpaired]
+
+    @property
+    def replaced_names(self) -> dict[str, list[str]]:
+        """Name of several models -> the folders of their reports, by which the page names them."""
+        folders_by_name: dict[str, list[str]] = {}
+        for report in self.ranking.group.reports:
+            name, _ = get_names(report.audit)
+            # A short name is repeated next to the folder.
+            if name and not report.name.startswith(name):
+                folders_by_name.setdefault(name, []).append(report.name)
+        return folders_by_name
+
+    @property
+    def accuracy_difference(self) -> Estimate | None:
+        """Accuracy of the first model minus that of the second one; None for other numbers of models."""
+        tests = self.ranking.list_accuracy_tests()
+        if len(self.ranking.models) != 2 or not tests:
+            return None
+        difference = tests[0].figure.difference
+        if tests[0].model == self.names[0] or difference.value is None:
+            return difference
+        negated_low = None if difference.high is None else -difference.high
+        negated_high = None if difference.low is None else -difference.low
+        return dataclasses.replace(
+            difference, value=-difference.value, low=negated_low, high=negated_high
+        )
 
     @property
     def is_first_to_blame(self) -> bool:

@@ -417,8 +417,8 @@ const followLinks = (root, showItem) => {
     for (let element = target; element; element = element.parentElement) {
       if (element.tagName === "DETAILS") element.open = true;
     }
-    // The head of the table would cover an item at the upper end.
-    target.scrollIntoView({ block: address.startsWith("item-") ? "center" : "nearest" });
+    // The head of the table would cover a row at the upper end, and the lower end would hide the rows after it.
+    target.scrollIntoView({ block: target.closest("tr") ? "center" : "nearest" });
   };
   addEventListener("hashchange", follow);
   follow();

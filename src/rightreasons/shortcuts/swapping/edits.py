@@ -181,6 +181,8 @@ def swap_strongest(
     strongest = max(keys, key=lambda key: (words.strengths[key], key))
 
     partners = words.find_partners(strongest, goal)
+    # A word of the other label is preferred: it may pull the prediction over, and a neutral word
+    # only takes a support away.
     if partners:
         partner: str | None = partners[int(rng.integers(len(partners)))]
     else:
@@ -324,6 +326,11 @@ def insert_word(
         item: A tuple of one or two texts. If they contain the word, nothing is inserted.
         goal: Label that the word predicts.
         rng: Generator of the position and of the neutral word.
+
+    Returns:
+        The edit: the item with the word (`treated`), and the item with a neutral word of a similar
+        frequency at the same position (`control`, None if there is no such word). `NO_EDIT` if the
+        item contains the word already, so that inserting it would change little.
     """
     column, word = key
     for token in training.segmenter.split(item):
@@ -335,13 +342,19 @@ def insert_word(
     neutral = draw_similar_neutral(training, key, rng)
 
     def insert(inserted: str) -> Text:
+        """Return the item with a word at the random position, which is that of the control, too."""
         text = " ".join([*words[:position], inserted, *words[position:]])
         return replace_column(item, column, text)
 
     control = None
     if neutral is not None:
         control = insert(neutral)
-    return Edit(insert(word), control, goal, (word,))
+    return Edit(
+        treated=insert(word),
+        control=control,
+        goal=goal,
+        words=(word,),
+    )
 
 
 def replace_column(item: Text, column: int, text: str) -> Text:

@@ -43,6 +43,10 @@ that agree with the label in 95 % of the texts cover .88 or more.
 def list_exclusive_words(training: TrainingTexts) -> WordList | None:
     """List the words whose texts nearly all have one label, if a few of them cover most texts.
 
+    Args:
+        training: Labeled texts, with the distinct words (`keys`), the number of texts with each word
+            (`n_texts`), and the words that the user accepts as reasons for a label (`reasons`).
+
     Returns:
         All such words; None if the best `MAX_COVERING_WORDS` of them are in less than
         `MIN_COVERAGE` of the texts.

@@ -46,11 +46,22 @@ class Removal(NamedTuple):
 def measure_drops(experiment: Experiment) -> list[Drop]:
     """Leave out each token of the learning items, and return by how much the margin drops.
 
+    The margin of a label is by how much its score exceeds the best score of the other labels.
+
     Args:
-        experiment: The items, the model to ask, and its predictions.
+        experiment: All items (`items`), the rows of those from which word lists are learned
+            (`learning_rows`), the predicted label of each item (`predictions`), and the model, which
+            `query` asks and whose stored scores `find_margin` reads.
+
+    Returns:
+        One `Drop` per token, in the order of the rows: the row, the token, and the margin of the
+        predicted label on the item minus that without the token. Tokens are missing if the model
+        failed on a text.
     """
     removals = _list_removals(experiment)
-    experiment.query(experiment.items[row] for row in experiment.learning_rows.tolist())
+    # The model scores all texts in two batched calls; the loop below only looks their scores up.
+    learning_rows = experiment.learning_rows.tolist()
+    experiment.query(experiment.items[row] for row in learning_rows)
     experiment.query(removal.text for removal in removals)
 
     drops = []
@@ -60,7 +71,8 @@ def measure_drops(experiment: Experiment) -> list[Drop]:
         remaining = experiment.find_margin(removal.text, label)
         # The model may have failed on a text.
         if original is not None and remaining is not None:
-            drops.append(Drop(removal.row, removal.token, original - remaining))
+            size = original - remaining
+            drops.append(Drop(removal.row, removal.token, size))
     return drops
 
 
@@ -90,7 +102,8 @@ def learn_own_list(experiment: Experiment, drops: Sequence[Drop]) -> WordList:
         size = float(label_sums[label])
         if size > 0:
             # A word that occurs once may be strong by accident.
-            strength = size / (counts[key] + N_PRIOR_OCCURRENCES)
+            n_occurrences = counts[key] + N_PRIOR_OCCURRENCES
+            strength = size / n_occurrences
             candidates.append(Candidate(size, strength, key, label))
     return experiment.training.make_list(candidates)
 
@@ -125,7 +138,8 @@ def _list_removals(experiment: Experiment) -> list[Removal]:
         # Long items would use up most of the budget, and add little information.
         if len(tokens) > MAX_LEFT_OUT:
             rng = experiment.make_rng("leave out", row)
-            indices = np.sort(rng.permutation(len(tokens))[:MAX_LEFT_OUT])
+            sampled = rng.permutation(len(tokens))[:MAX_LEFT_OUT]
+            indices = np.sort(sampled)
         for index in indices.tolist():
             token = tokens[index]
             removals.append(Removal(row, token, delete_token(item, token)))
