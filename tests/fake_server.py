@@ -3,6 +3,7 @@ purpose."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import http.server
 import json
@@ -39,6 +40,24 @@ def cut(text: str) -> list[str]:
     return PIECES.findall(text)
 
 
+# Each text is scored from many contexts with the same last tokens.
+@functools.cache
+def draw_distribution(seed: int, tokens: tuple[str, ...], is_trial: bool) -> dict[str, float]:
+    """Draw the log-probabilities of `WORDS` after two tokens.
+
+    Args:
+        seed: The model.
+        tokens: The last two tokens of the context.
+        is_trial: Whether the context is the question of the trial, to which the model knows the answer.
+    """
+    digest = hashlib.blake2b(json.dumps([seed, tokens]).encode(), digest_size=8).digest()
+    logits = np.random.default_rng(int.from_bytes(digest, "little")).normal(0, 2, len(WORDS))
+    if is_trial:
+        logits[WORDS.index(" C")] += 20
+    logprobs = logits - np.log(np.exp(logits).sum()) + math.log(0.9)
+    return dict(zip(WORDS, logprobs.tolist(), strict=True))
+
+
 class ToyModel:
     """Its next token depends on the last two: logits drawn by their hash, over `WORDS` and the rest as one share."""
 
@@ -47,14 +66,8 @@ class ToyModel:
 
     def distribution(self, context: list[str]) -> dict[str, float]:
         """Return the log-probabilities of `WORDS`; the rest is a tenth of all."""
-        digest = hashlib.blake2b(
-            json.dumps([self.seed, context[-2:]]).encode(), digest_size=8
-        ).digest()
-        logits = np.random.default_rng(int.from_bytes(digest, "little")).normal(0, 2, len(WORDS))
-        if " color" in context:  # the choice of the trial, which it answers
-            logits[WORDS.index(" C")] += 20
-        logprobs = logits - np.log(np.exp(logits).sum()) + math.log(0.9)
-        return dict(zip(WORDS, logprobs.tolist(), strict=True))
+        is_trial = " color" in context
+        return draw_distribution(self.seed, tuple(context[-2:]), is_trial)
 
     def logprob(self, context: list[str], token: str) -> float:
         """Return the log-probability of a token; one outside `WORDS` has a share of the tenth by its length."""

@@ -24,6 +24,7 @@ from rightreasons.calibration.errors import (
 )
 from rightreasons.calibration.norms import bound_residual_bias
 from rightreasons.core.binning import BinSums
+from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
 
 # METHODS toy: the confidences of six items and whether each is right, as two-class rows.
@@ -692,6 +693,13 @@ def test_an_invalid_option_is_named(predictions, option, value, kind, words):
 
     assert error.value.option == (option,)
     assert "\n" not in str(error.value)
+
+
+def test_scores_outside_the_unit_interval_name_the_option_that_helps():
+    with pytest.raises(OptionError, match="between 0 and 1") as error:
+        calibration_error([[2.5, -1.5], [0.4, 0.6]], [0, 1])
+
+    assert error.value.option == ("scores",)
 
 
 def test_logits_of_one_column_are_refused():

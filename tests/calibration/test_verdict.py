@@ -221,3 +221,74 @@ def test_a_label_that_the_data_confirms_is_not_disputed():
     assert answers.label_errors.tolist() == [4]
     # The data records it: nothing is left to estimate.
     assert answers.incorrect_share is None
+
+
+def make_answers(probabilities, labels, task="classification"):
+    """Measure class scores, as the audit of a split with texts does."""
+    n_items = len(labels)
+    texts = [f"text {row}" for row in range(n_items)]
+    split = SimpleNamespace(
+        name="test",
+        ids=[f"item {row}" for row in range(n_items)],
+        labels=np.array(labels),
+        labeled=np.ones(n_items, dtype=bool),
+        mislabeled=np.zeros(n_items, dtype=bool),
+        planted=None,
+        text_pairs=None,
+        choices=None,
+        text_column="text",
+        data=[{"text": text} for text in texts],
+    )
+    context = SimpleNamespace(
+        primary=split,
+        task=task,
+        answers_once=False,
+        stored=None,
+        label_name=["no", "yes"].__getitem__,
+    )
+    table = np.array(probabilities)
+    measured = measure_calibration(
+        JudgedItems.of(np.log(table), split.labels), resampling=Resampling(resamples=50)
+    )
+    return CalibrationAnswers(context, None, measured, {"test": measured.figures})
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_the_item_and_its_bin_show_the_miscalibration(monkeypatch, is_over):
+    # Bins of 15 are 1/15 wide. At confidences of 0.95 to 0.98, 30 of 60 answers are correct; at
+    # 0.64, 39 of 60. If underconfident, all answers at 0.55 to 0.58 are correct, and at 0.95, too.
+    if is_over:
+        confidences = [*np.linspace(0.95, 0.98, 60), *[0.64] * 60]
+        labels = [0, 1] * 30 + [0] * 39 + [1] * 21
+    else:
+        confidences = [*np.linspace(0.55, 0.58, 60), *[0.95] * 60]
+        labels = [0] * 120
+    answers = make_answers([(value, 1 - value) for value in confidences], labels)
+    monkeypatch.setattr("rightreasons.audited.examples._compose_note", lambda split, item, note: "")
+
+    (example,) = answers.pick_example()
+    (figure,) = CALIBRATION.by_item(answers)
+
+    worst_bin = answers.worst_bin
+    assert answers.is_gap_large
+    assert worst_bin.is_overconfident is is_over
+    # Row 59 is the last one, and incorrect; row 0 is correct.
+    assert (example.id, example.label) == (("item 59", "yes") if is_over else ("item 0", "no"))
+    assert example.prediction == "no"
+    assert worst_bin.row.count == len(figure.ids) == 60 if is_over else len(figure.ids) > 10
+    assert figure.values == tuple(map(float, worst_bin.shows))
+    if is_over:
+        assert sum(figure.values) == 30
+        assert figure.name == "Incorrect at a confidence of 93.3% to 100%"
+    else:
+        assert set(figure.values) == {1.0}
+        assert figure.name.startswith("Correct at a confidence of 53.3%")
+
+
+def test_without_a_shown_miscalibration_no_item_is_shown():
+    # The mean confidence is 0.8, and 80 of 100 answers are correct.
+    answers = make_answers([(0.8, 0.2)] * 100, [0] * 80 + [1] * 20)
+
+    assert answers.worst_bin is None
+    assert answers.pick_example() == ()
+    assert list(CALIBRATION.by_item(answers)) == []

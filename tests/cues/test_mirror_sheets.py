@@ -58,6 +58,23 @@ def test_the_items_that_the_choices_give_away_are_written(items, tmp_path):
     assert {row["new prompt"] for row in sheet} == {""}
 
 
+def test_the_selected_items_do_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(0)
+    rows = []
+    for number in range(60):
+        # No word predicts the label, so that other folds solve other items.
+        choices = [" ".join(rng.choice(list("abcdefgh"), 3)) for _ in range(2)]
+        label = int(rng.integers(2))
+        item_id = f"q{number * 7 % 61}"
+        rows.append({"id": item_id, "prompt": "why", "choices": choices, "label": label})
+    data = datasets.Dataset.from_list(rows)
+    shuffled = data.shuffle(seed=2)
+
+    ids = set(data.select(select_solved_items(data))["id"])
+
+    assert set(shuffled.select(select_solved_items(shuffled))["id"]) == ids
+
+
 def test_a_column_says_which_items_are_easy(items):
     easy = [number < 3 for number in range(40)]
 

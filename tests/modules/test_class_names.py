@@ -197,3 +197,25 @@ def test_a_suite_names_the_classes():
         assert metric.compute(predictions=reordered(names, scores=scores)) == want
     with pytest.raises(ValueError, match="'tiny'"):
         metric.compute(predictions=pd.DataFrame({"a": scores["no"], "b": scores["yes"]}))
+
+
+def test_columns_with_another_common_beginning_are_matched_by_their_endings():
+    # The votes are for joy, anger and fear, in another order and under headings of their own.
+    votes = pd.DataFrame(
+        {"rater_fear": [0, 1, 2], "rater_joy": [5, 1, 1], "rater_anger": [1, 4, 0]}
+    )
+    plain_votes = [[5, 1, 0], [1, 4, 1], [1, 0, 2]]
+    module = rightreasons.load("dist_ce")
+
+    named = module.compute(predictions=TABLES["p_"](SCORES), references=votes)
+
+    assert named == module.compute(predictions=ROWS, references=plain_votes)
+    # Other classes are not matched, whatever the headings have in common.
+    renamed = votes.rename(columns={"rater_fear": "rater_calm"})
+    with pytest.raises(ValueError, match="rater_calm"):
+        module.compute(predictions=TABLES["p_"](SCORES), references=renamed)
+
+
+def test_a_misspelled_input_is_corrected():
+    with pytest.raises(ValueError, match="Did you mean 'predictions'"):
+        rightreasons.load("ece").compute(prediction=ROWS, references=IDS)

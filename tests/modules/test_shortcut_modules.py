@@ -36,6 +36,16 @@ class TestLmi:
         dataset = datasets.Dataset.from_dict(columns, features=features)
         assert lmi.compute(data=dataset["text"], labels=dataset["label"]) == expected
 
+    def test_labels_in_words_are_numbered_by_their_names(self, lmi):
+        names = ["positive", "negative"]
+        words = [names[label] for label in LABELS]
+
+        results = lmi.compute(data=TEXTS, labels=words, label_names=names)
+
+        assert results == lmi.compute(data=TEXTS, labels=LABELS, label_names=names)
+        with pytest.raises(TypeError, match="label_names"):
+            lmi.compute(data=TEXTS, labels=words)
+
     def test_word_pieces_of_a_hugging_face_tokenizer(self, lmi):
         transformers = pytest.importorskip("transformers")
         words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "movie", "plo", "##t"]

@@ -50,8 +50,8 @@ WORDINGS = [
         compute("ece", predictions=ROWS, references=[0, 1], n_bin=3),
         (
             "Expected an option of ece.compute, but got 'n_bin'. Did you mean 'n_bins'? Known: "
-            "confidence_level, debias, kind, label_names, n_bins, n_resamples, norm, scores, seed, "
-            "strategy, threshold."
+            "confidence_level, debias, kind, label_names, n_bins, n_resamples, norm, predictions, "
+            "references, scores, seed, strategy, threshold."
         ),
     ),
     (

@@ -142,6 +142,26 @@ def test_orders_of_a_scorer_that_leans_on_a_position():
     assert sound.prior == pytest.approx([1 / 3] * 3)
 
 
+def test_the_prior_of_a_sorted_file_is_that_of_all_items():
+    data = items(40)
+
+    def lean_by_number(prompts, choices, ids):
+        # The first quarter of the file prefers the first position, all other items the last one.
+        return [
+            [3.0, 0.0, 0.0] if int(prompt.split()[-1]) < 10 else [0.0, 0.0, 3.0]
+            for prompt in prompts
+        ]
+
+    figures = measure_option_order(data, lean_by_number)
+
+    # A random quarter of the items has 2.5 of the 10 items of the first quarter of the file, 7 or more
+    # with a probability below 1 %. A softmax of (3, 0, 0) is 0.91 at its position, elsewhere 0.05.
+    assert figures.n_estimation == 10
+    assert figures.prior[0] < 0.5 < figures.prior[2]
+    shuffled = measure_option_order(data.shuffle(seed=1), lean_by_number)
+    assert shuffled.prior == pytest.approx(figures.prior, abs=1e-12)
+
+
 def test_orders_need_one_number_of_choices():
     data = items(10, sizes=(2, 3))
     with pytest.raises(ValueError, match="10 with 2, 3"):

@@ -46,6 +46,21 @@ def test_the_strongest_feature_that_decides_is_named(monkeypatch, audit, expecte
     assert bool(explanation) == bool(expected)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["copper"], "unless that is a reason, repair the model first, and recalibrate it on texts without it."),
+        (["copper", "marble"], "unless these are reasons, repair the model first, and recalibrate it on texts without them."),
+        ([], "unless that is a reason, repair the model first, and recalibrate it on texts without it."),
+    ],
+)  # fmt: skip
+def test_the_warning_agrees_in_number_with_the_words(monkeypatch, words, expected):
+    audit = make_audit(make_row("feature", 0.3, words))
+    monkeypatch.setattr(recalibration_order, "read_audit", lambda report: audit)
+
+    assert expected in explain_order("report")
+
+
 def test_a_file_of_a_report_finds_it(tmp_path):
     (tmp_path / "predictions").mkdir()
     file = tmp_path / "predictions" / "test.parquet"

@@ -283,7 +283,7 @@ def test_the_script_reads_what_the_page_has():
     names = data["names"]
     rows = data["splits"][0]["rows"]
     assert [rows[0][0], names[rows[0][2]], names[rows[0][3]], rows[0][4:]] == [
-        "test-0", "bad", "odd", [0.5124, 0, []],
+        "test-0", "bad", "odd", [0.51239, 0, []],
     ]  # fmt: skip
     assert rows[1][4:] == [1.0, 1, []]
     # The spaces of a text are those of a page.
@@ -341,3 +341,13 @@ def test_the_second_texts_of_pairs_are_on_the_page():
     assert by_id["test-0"].text_pair == "nobody plays"
     data = json.loads(str(to_script_data(items, {})))
     assert data["splits"][0]["rows"][listed.ids.index("test-0")][-1] == "nobody plays"
+
+
+def test_a_confidence_is_rounded_once():
+    # 0.919496 is 91.9%; with four decimals, it would be 0.9195, and then 92.0%.
+    context = make_context([make_split(["a"], [0])], [0], [0.919496])
+
+    data = json.loads(to_script_data(collect_items(context), {}))
+
+    (row,) = data["splits"][0]["rows"]
+    assert f"{100 * row[4]:.1f}" == "91.9"

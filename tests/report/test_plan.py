@@ -53,6 +53,9 @@ def context(**others):
             500 * (1 + 2 * 3) + 2700,
         ),  # a pass, and two more for each of three classes; then the replacements
         ("probes", {"ks": (1, 2)}, 1000 * 5),
+        # Twelve formats, a doubt, and its control.
+        ("ways", {}, 1000 * 14),
+        ("ways", {"n_ways": 5, "doubt": False}, 1000 * 5),
     ],
 )
 def test_passes_are_counted(question, options, passes):

@@ -314,7 +314,7 @@ def test_a_report_without_its_answers_is_listed_and_not_compared(reports, tmp_pa
     assert table.models == ["top (top)", "low", "top (bare)"]
     assert table.heading.startswith("top (top) is more accurate than low")
     page = html.unescape((tmp_path / "page" / "index.html").read_text("utf-8"))
-    assert "not compared, because the report does not store which answers are correct." in page
+    assert "compared item by item, because the report does not store which answers" in page
 
 
 def test_every_link_of_the_page_leads_somewhere(reports, tmp_path):
@@ -491,3 +491,52 @@ def test_the_item_is_found_from_the_first_screen(page, reports, tmp_path):
         assert row.is_visible()
     page.locator("tr:has(:target) a").first.click()
     page.wait_for_url("**/top/index.html**")
+
+
+def test_reports_that_hold_only_audit_json_are_listed_and_not_compared(reports, tmp_path):
+    bare = []
+    for name in ("top", "low", "far"):
+        folder = copy(reports[name], tmp_path / f"bare {name}")
+        shutil.rmtree(folder / "predictions")
+        bare.append(folder)
+
+    table = compare(*bare, out=tmp_path / "page", **FEW)
+
+    # The data have the names of the files of predictions, so that each report is another task.
+    assert sorted(table.models) == ["far", "low", "top"]
+    assert "cannot be compared item by item" in table.heading
+    assert "do not store which answers are correct" in table.heading
+    page = html.unescape((tmp_path / "page" / "index.html").read_text("utf-8"))
+    assert page.count("<td") >= 3
+
+
+def test_models_with_the_same_long_name_are_named_by_their_folders(reports, tmp_path):
+    folders = []
+    for name in ("words", "characters"):
+        folder = copy(reports["top" if name == "words" else "low"], tmp_path / name)
+        record = json.loads((folder / "audit.json").read_text("utf-8"))
+        record["model"]["name"] = "TfidfVectorizer + LogisticRegression"
+        record["model"]["logged"] = None
+        (folder / "audit.json").unlink()
+        write_json(folder / "audit.json", add_digest(record))
+        folders.append(folder)
+
+    comparison = compare(*folders, out=tmp_path / "page", **FEW)
+
+    assert (comparison.first, comparison.second) == ("words", "characters")
+    assert comparison.heading.startswith("words is more accurate than characters")
+    page = html.unescape((tmp_path / "page" / "index.html").read_text("utf-8"))
+    assert "name the reports on TfidfVectorizer + LogisticRegression by their folders." in page
+    # The first of both is the more accurate one, whichever comes first in the call.
+    difference = comparison.conclusion.ranking.list_accuracy_tests()[0].figure.difference.value
+    swapped = compare(*folders[::-1], **FEW).make_view()
+    assert swapped.accuracy_difference.value == pytest.approx(difference)
+    assert swapped.accuracy_difference.low <= difference <= swapped.accuracy_difference.high
+
+
+def test_the_item_comes_before_the_models(reports, tmp_path):
+    compare(reports["top"], reports["low"], out=tmp_path / "page", **FEW)
+
+    page = (tmp_path / "page" / "index.html").read_text("utf-8")
+
+    assert page.index('id="pair-title"') < page.index('id="models"') < page.index('id="answers"')

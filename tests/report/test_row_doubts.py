@@ -41,6 +41,18 @@ def test_an_open_doubt_withholds_a_bad_verdict_and_stands_first_on_the_page(tmp_
     assert doubted.audit["dataset"]["rows"]["doubts"][0]["check"] == "rejected_rows"
 
 
+def test_examples_of_a_doubt_are_named_by_their_ids(tmp_path):
+    # Sorted by id, q100 to q399 are not at the positions of the file. q390 to q399 are conflicts.
+    texts = [f"A fine film of {row} minutes." for row in range(390)] + ["The same."] * 10
+    table = make_predictions(text=texts)
+    table["label"][390:] = ["yes", "no"] * 5
+
+    result = ask(table, tmp_path)
+
+    doubts = {doubt["check"]: doubt for doubt in result.audit["dataset"]["rows"]["doubts"]}
+    assert doubts["conflicting_labels"]["examples"][0] == "item q390 (The same.)"
+
+
 def test_a_settled_doubt_gives_the_verdict_back(tmp_path):
     table = make_predictions(AssignmentStatus=["Approved", "Rejected"] * 200)
 

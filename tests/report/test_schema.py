@@ -80,6 +80,11 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
             1,
             r"`questions\.0\.extra` does",
         ),
+        (
+            ("questions", 0, "result", "finding", "pair"),
+            [None] * 3,
+            r"`questions\.0\.result\.finding\.pair`",
+        ),
         (("questions",), {}, r"`questions` does not: \{\}"),
     ],
 )

@@ -122,6 +122,10 @@ def test_what_a_model_relies_on_is_named(rule, plant, test, name):
     assert row.is_decisive
     assert name in f"{row.name} {' '.join(row.words)}"
     assert conclude(measured, Judge()) == "named"
+    # No feature decides more than all predictions, nor does its interval say so.
+    for row in measured.rows:
+        assert row.effect.deciding_share <= 1
+        assert row.effect.interval.high <= 1
 
 
 def test_the_share_of_a_pair_is_the_truth():

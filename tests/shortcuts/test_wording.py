@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rightreasons.shortcuts.measurement import ShortcutAnswers
+from rightreasons.shortcuts.question import find_item_figure
 from rightreasons.shortcuts.wording import subject
 
 
@@ -39,3 +40,23 @@ def test_a_feature_is_new_if_its_test_and_its_words_are(strongest, is_new):
     answers = SimpleNamespace(deciding=[strongest], named_before=make_row("copper", "marble"))
 
     assert ShortcutAnswers.has_new_feature.fget(answers) == is_new
+
+
+@pytest.mark.parametrize(
+    ("test", "words", "expected"),
+    [
+        ("declared words", ("marble", "copper"), "deciding_share.copper/marble"),
+        # A list is no pair, and neither is another test of the same words.
+        ("declared words", ("marble", "copper", "iron"), ""),
+        ("all listed words", ("marble", "copper"), ""),
+    ],
+)
+def test_declared_words_are_shown_by_the_items_of_their_pair(monkeypatch, test, words, expected):
+    monkeypatch.setattr("rightreasons.shortcuts.question.name_pair_key", lambda pair: pair.key)
+    pair = SimpleNamespace(predictive_words=("copper", "marble"), key="copper/marble")
+    change = SimpleNamespace(pair=pair, effect=SimpleNamespace(key="copper / marble"))
+    measurement = SimpleNamespace(swaps=SimpleNamespace(pair_changes=[change]))
+
+    feature = SimpleNamespace(test=test, key=test, words=words)
+
+    assert find_item_figure(measurement, feature) == expected
