@@ -23,7 +23,7 @@ _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     data: N texts, or N lists of tokens (with `tokenizer="none"`).
-    labels: (N,) labels, whole numbers from 0, at least two different ones.
+    labels: (N,) labels, whole numbers from 0 or names in `label_names`, at least two different ones.
     top_k: Number of ranked tokens returned per label, None for all; default 100. Heads are always
         complete.
     label_names: Names of the labels 0, 1, …; default: the numbers.
@@ -77,6 +77,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Lmi(KernelModule, evaluate.Measurement):
+    CLASS_GROUPS = (("labels",),)
+
     def _info(self):
         return evaluate.MeasurementInfo(
             description=_DESCRIPTION,

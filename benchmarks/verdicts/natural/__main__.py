@@ -20,6 +20,7 @@ from benchmarks.blocks import write_block
 from benchmarks.verdicts.natural.cases import Case, World, list_cases, make_world
 
 import rightreasons
+from rightreasons.core.sentences import pluralize
 from rightreasons.models import as_scorer
 
 ROOT = Path(__file__).parents[3]
@@ -240,7 +241,8 @@ def describe_runs(rows: Sequence[Row]) -> str:
     sizes = sorted({row["n"] for row in rows})
     *smaller_sizes, largest_size = [f"{size:,}" for size in sizes]
     return (
-        f"The table summarizes {len(rows):,} audits of {n_cases} cases, with {n_seeds} seeds. "
+        f"The table summarizes {len(rows):,} audits of {n_cases} cases, with "
+        f"{pluralize(n_seeds, 'seed')}. "
         f"A cell with several numbers lists them for {', '.join(smaller_sizes)} and {largest_size} "
         "items."
     )
