@@ -40,11 +40,11 @@ def test_a_spreadsheet_is_read_as_cp1252_with_a_warning(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "word"),
     [
-        (b"caf\xe9", {"can_be_cp1252": False}, "bytes are invalid"),
-        (b"caf\xe9", {"encoding": "ascii"}, "ascii text"),
-        (b"caf\xe9\x01", {}, "bytes are invalid"),
+        (b"entr\xe9e", {"can_be_cp1252": False}, "bytes are invalid"),
+        (b"entr\xe9e", {"encoding": "ascii"}, "ascii text"),
+        (b"entr\xe9e\x01", {}, "bytes are invalid"),
         # cp1252 has no character with this number.
-        (b"caf\xe9\x81", {}, "bytes are invalid"),
+        (b"entr\xe9e\x81", {}, "bytes are invalid"),
         ("ab".encode("utf-16-le"), {}, "NUL"),
         (b"ab", {"encoding": "nonsense"}, "nonsense"),
     ],
