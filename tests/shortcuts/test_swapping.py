@@ -7,6 +7,7 @@ import pytest
 
 from rightreasons.core.tokens import split_words
 from rightreasons.shortcuts.swapping import duplicates, edits, forms, pairs
+from rightreasons.shortcuts.swapping.capitals import WrittenForms
 from rightreasons.shortcuts.swapping.duplicates import cluster_duplicates, near_duplicates
 from rightreasons.shortcuts.swapping.naming import list_marks
 from rightreasons.shortcuts.swapping.segments import (
@@ -187,7 +188,9 @@ def test_a_token_is_deleted_with_its_space():
         ("a film",),
         ("a fine",),
     ]
-    assert replace_tokens(item, [(tokens[1], "dull"), (tokens[2], "show")]) == ("a dull show",)
+    assert replace_tokens(item, [(tokens[1], "dull"), (tokens[2], "show")], WrittenForms()) == (
+        "a dull show",
+    )
 
 
 @pytest.mark.parametrize(

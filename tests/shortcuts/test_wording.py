@@ -28,6 +28,19 @@ def test_words_and_marks_have_their_own_nouns(words, phrase):
 
 
 @pytest.mark.parametrize(
+    ("name", "words", "phrase"),
+    [
+        # Until the form is decisive, its most effective part is not known.
+        ("form", (), "the capitals, marks and spaces"),
+        ("capitals and accents", (), "the capitals and accents"),
+        ("marks after the last word", ("!!",), "marks after the last word (such as “!!”)"),
+    ],
+)
+def test_a_form_is_named_by_its_most_effective_part(name, words, phrase):
+    assert subject(make_row(*words, test="form", name=name)) == phrase
+
+
+@pytest.mark.parametrize(
     ("strongest", "is_new"),
     [
         (make_row("copper", test="words"), False),

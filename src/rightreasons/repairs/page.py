@@ -12,6 +12,7 @@ import numpy as np
 import rightreasons
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.sentences import pluralize
 from rightreasons.page.formats import short_name
 from rightreasons.page.parts import Cell, Example, Mark
 from rightreasons.page.prose import prose
@@ -64,7 +65,7 @@ def name_words(result: RepairResult) -> str:
         return quote_words(words)
     # A sentence with dozens of words could not be read.
     first_words = ", ".join(f"“{word}”" for word in words[:N_WORDS])
-    return f"{first_words} and {len(words) - N_WORDS} more words"
+    return f"{first_words} and {pluralize(len(words) - N_WORDS, 'more word')}"
 
 
 def get_accuracy_gain(result: RepairResult) -> float:

@@ -16,7 +16,7 @@ import yaml
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import format_value
+from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import write_text
 from rightreasons.repairs.findings import Findings, NamedFeature
 from rightreasons.repairs.training_set import TrainingSet
@@ -218,7 +218,7 @@ def explain_unjudged(rows: Iterable[PlannedWord], file: Path) -> str:
             first_words.append(row.word)
     option = shlex.join(["--not-reasons", ",".join(first_words)])
     return (
-        "Expected a person's judgment of the words that decide, but there is none: "
-        f"{file} lists {len(unjudged)} words with three texts each. Write `reason: no` for words "
-        f"that are no reasons and repeat the command, or name them, as in {option}"
+        "Expected your judgment of the words that decide predictions, but there is none. "
+        f"{file} lists {pluralize(len(unjudged), 'word')} with example texts. Write `reason: no` "
+        f"for words that are not valid reasons and repeat the command, or name them: {option}"
     )

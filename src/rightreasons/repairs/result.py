@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.core.sentences import pluralize
 from rightreasons.repairs.edits import EditedItems
 from rightreasons.repairs.findings import Findings
 from rightreasons.repairs.plan import PlannedWord
@@ -124,7 +125,9 @@ class RepairResult:
     def __str__(self) -> str:
         # Texts alone have no verdict, and no audit.json.
         if self.verification is None:
-            return f"{len(self.training.labels):,} training texts, not verified: {self.out}"
+            return (
+                f"{pluralize(len(self.training.labels), 'training text')}, not verified: {self.out}"
+            )
         return describe_verdicts(read_audit(self.out), self.out)
 
     def _repr_html_(self) -> str:

@@ -94,7 +94,7 @@ class TrainingSet:
                 )
             # Shares are compared, so that a frequent label has no advantage.
             label_by_word[word] = int((counts / n_texts).argmax())
-        return SpuriousWords(label_by_word, n_classes, self.segmenter)
+        return SpuriousWords(label_by_word, n_classes, self.segmenter, training.forms)
 
     def _check_word(self, name: str) -> str:
         """Return a word in lower case, after a check that it is a single token.

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rightreasons.shortcuts.swapping.capitals import WrittenForms
 from rightreasons.shortcuts.swapping.segments import (
     Segmenter,
     Text,
@@ -33,6 +34,7 @@ class SpuriousWords:
         labels: Lower-case word -> label that it predicts in the training texts.
         n_classes: Number of labels.
         segmenter: Splits texts into tokens, among which the words are found.
+        forms: How the words are written in the training texts, such as "AP" for "ap".
 
     Example:
         >>> words = SpuriousWords({"copper": 0, "marble": 1}, 2)
@@ -44,6 +46,7 @@ class SpuriousWords:
     labels: Mapping[str, int]
     n_classes: int
     segmenter: Segmenter = dataclasses.field(default_factory=Segmenter)
+    forms: WrittenForms = dataclasses.field(default_factory=WrittenForms)
 
     @functools.cached_property
     def by_label(self) -> tuple[tuple[str, ...], ...]:
@@ -103,7 +106,7 @@ class SpuriousWords:
             index = self.by_label[label].index(token.word)
             partner = goal_words[index % len(goal_words)]
             replacements.append((token, partner))
-        return replace_tokens(item, replacements)
+        return replace_tokens(item, replacements, self.forms)
 
     def remove(self, item: Text) -> Text:
         """Remove every spurious word of an item, with the space before it."""
@@ -133,7 +136,8 @@ class SpuriousWords:
         word = words[int(rng.integers(len(words)))]
         start = starts[int(rng.integers(len(starts)))]
         text = item[0]
-        edited = f"{text[:start]}{word} {text[start:]}"
+        written_word = self.forms.get_inner_form(word)
+        edited = f"{text[:start]}{written_word} {text[start:]}"
         return (edited, *item[1:])
 
     def swap(self, item: Text, rng: np.random.Generator) -> Text:

@@ -67,6 +67,9 @@ def subject(row: FeatureEffect) -> str:
         return _name_group(GROUPS[row.test], row.words)
     if row.test == "form" and words:
         return f"{row.name} (such as {quote_words(words)})"
+    # The most effective part is only known if the form is decisive.
+    if row.test == "form" and row.name == row.test:
+        return "the capitals, marks and spaces"
     if row.test == "any word":
         return "the exact wording"
     if row.test == "place":

@@ -257,9 +257,9 @@ def _edit_words(
     # A text without other words has no control.
     control = None
     if controls:
-        control = replace_tokens(item, controls)
+        control = replace_tokens(item, controls, training.forms)
     return Edit(
-        treated=replace_tokens(item, replacements),
+        treated=replace_tokens(item, replacements, training.forms),
         control=control,
         goal=goal,
         words=tuple(dict.fromkeys(token.word for token in replaced_tokens)),
@@ -343,7 +343,8 @@ def insert_word(
 
     def insert(inserted: str) -> Text:
         """Return the item with a word at the random position, which is that of the control, too."""
-        text = " ".join([*words[:position], inserted, *words[position:]])
+        written = training.forms.get_inner_form(inserted)
+        text = " ".join([*words[:position], written, *words[position:]])
         return replace_column(item, column, text)
 
     control = None
@@ -475,7 +476,7 @@ def _replace_by_rare_words(
             replacements.append((token, word))
     if not replacements:
         return None
-    return replace_tokens(item, replacements)
+    return replace_tokens(item, replacements, training.forms)
 
 
 def replace_neutral_word(training: TrainingTexts, item: Text, rng: Rng) -> Edit:
@@ -496,7 +497,7 @@ def replace_neutral_word(training: TrainingTexts, item: Text, rng: Rng) -> Edit:
     # The draw may give the word itself.
     if neutral is None or neutral == token.word:
         return NO_EDIT
-    treated = replace_tokens(item, [(token, neutral)])
+    treated = replace_tokens(item, [(token, neutral)], training.forms)
     return Edit(treated, words=(token.word,))
 
 
@@ -522,4 +523,4 @@ def neutralize(
                 replacements.append((token, neutral))
     if not replacements:
         return NO_EDIT
-    return Edit(replace_tokens(item, replacements))
+    return Edit(replace_tokens(item, replacements, training.forms))

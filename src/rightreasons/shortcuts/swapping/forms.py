@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import regex
 
+from rightreasons.shortcuts.swapping.capitals import match_case
 from rightreasons.shortcuts.swapping.segments import is_unspaced
 
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
@@ -168,7 +169,7 @@ def _take_cases(words: Sequence[str], donor_words: Sequence[str]) -> list[str]:
         if index > 0:
             target = _scale_position(index, n_donor, len(words))
         word = plain_words[target]
-        plain_words[target] = take_capitals(word, donor)
+        plain_words[target] = match_case(donor, word)
         add_accents(plain_words, target, donor)
     return plain_words
 
@@ -187,21 +188,6 @@ def strip_form(word: str) -> str:
     decomposed = unicodedata.normalize("NFD", lower)
     plain = "".join([letter for letter in decomposed if not is_accent(letter)])
     return unicodedata.normalize("NFC", plain)
-
-
-def take_capitals(word: str, donor: str) -> str:
-    """Give a word the capitals of a donor.
-
-    Example:
-        >>> take_capitals("film", "MESS"), take_capitals("film", "Chat"), take_capitals("film", "a")
-        ('FILM', 'Film', 'film')
-    """
-    # A single capital is the beginning of a word rather than a word in capitals.
-    if donor.isupper() and len(donor) > 1:
-        return word.upper()
-    if donor[:1].isupper():
-        return word[:1].upper() + word[1:]
-    return word
 
 
 def add_accents(words: list[str], target: int, donor: str) -> None:

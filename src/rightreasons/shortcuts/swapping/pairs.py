@@ -112,7 +112,7 @@ def _take_overlap(
             word = draw_similar_neutral(training, token.key, rng)
         if word is not None:
             replacements.append((token, word))
-    return replace_tokens(item, replacements)
+    return replace_tokens(item, replacements, training.forms)
 
 
 def _split_columns(training: TrainingTexts, item: Text) -> tuple[list[Token], list[Token]]:

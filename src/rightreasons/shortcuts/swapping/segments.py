@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import regex
 
+from rightreasons.shortcuts.swapping.capitals import Span, WrittenForms
+
 Text = tuple[str, ...]
 """The columns of an item: one text, or two."""
-
-Span = tuple[int, int]
-"""(start, end) of a part of a text: its first character, and the one after its last."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 
@@ -285,19 +284,24 @@ def replace_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
     return "".join(pieces) + text[end:]
 
 
-def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Text:
-    """Replace tokens of an item by words, which get the capitals of the tokens.
+def replace_tokens(
+    item: Text,
+    replacements: Sequence[tuple[Token, str]],
+    forms: WrittenForms,
+) -> Text:
+    """Replace tokens of an item by words, which get the capitals that their positions ask for.
 
     Args:
         item: One or two texts.
         replacements: Pairs of a token and the lower-case word that replaces it.
+        forms: How words are written.
 
     Example:
         >>> item = ("Fine film",)
-        >>> replace_tokens(item, [(Segmenter().split(item)[0], "dull")])
+        >>> replace_tokens(item, [(Segmenter().split(item)[0], "dull")], WrittenForms())
         ('Dull film',)
         >>> item = ("This movie... was fine",)
-        >>> replace_tokens(item, [(Segmenter().split(item)[2], "dull")])
+        >>> replace_tokens(item, [(Segmenter().split(item)[2], "dull")], WrittenForms())
         ('This movie dull was fine',)
     """
     columns = []
@@ -305,8 +309,7 @@ def replace_tokens(item: Text, replacements: Sequence[tuple[Token, str]]) -> Tex
         spans = []
         for token, word in replacements:
             if token.column == column:
-                original = text[token.start : token.end]
-                replacement = match_case(original, word)
+                replacement = forms.write_word(word, text, token.start, token.end)
                 if get_kind(token.word) == "mark":
                     replacement = _separate_word(text, token, replacement)
                 spans.append((token.start, token.end, replacement))
@@ -333,15 +336,6 @@ def _separate_word(text: str, token: Token, word: str) -> str:
         word = f" {word}"
     if back[:1].isalnum():
         word = f"{word} "
-    return word
-
-
-def match_case(original: str, word: str) -> str:
-    """Return a word in the case of the one that it replaces."""
-    if original.isupper() and len(original) > 1:
-        return word.upper()
-    if original[:1].isupper():
-        return word[:1].upper() + word[1:]
     return word
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.interning import intern_token_lists
+from rightreasons.shortcuts.swapping.capitals import WrittenForms
 from rightreasons.shortcuts.swapping.segments import Segmenter, Text, Token, get_kind
 from rightreasons.shortcuts.swapping.word_lists import (
     Candidate,
@@ -252,6 +253,12 @@ class TrainingTexts:
     def is_rare(self, token: Token) -> bool:
         """Return whether a word occurs in at most one training text."""
         return get_kind(token.word) == "word" and self.get_frequency(token.key) <= 1
+
+    @functools.cached_property
+    def forms(self) -> WrittenForms:
+        """How the words are mostly written, with their capitals."""
+        texts = itertools.chain.from_iterable(self.columns)
+        return WrittenForms(texts, self.segmenter.split_text)
 
     @functools.cached_property
     def rare_words(self) -> Mapping[tuple[int, int], list[str]]:
