@@ -48,6 +48,7 @@ def make_hint_example(work: Path) -> None:
 MAKERS = {"word": make_word_example, "hint": make_hint_example}
 
 if __name__ == "__main__":
-    names = sys.argv[2:] or list(MAKERS)
-    for name in names:
-        MAKERS[name](Path(sys.argv[1]).resolve())
+    work_folder = Path(sys.argv[1]).resolve()
+    work_folder.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or list(MAKERS):
+        MAKERS[name](work_folder)

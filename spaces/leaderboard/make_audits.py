@@ -141,4 +141,6 @@ def audit_language_model() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    work_folder = Path(sys.argv[1]).resolve()
+    work_folder.mkdir(parents=True, exist_ok=True)
+    main(work_folder)

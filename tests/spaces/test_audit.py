@@ -54,7 +54,7 @@ def test_a_model_that_follows_a_hint_is_shown_too(visit):
 
     report = page.locator("#report")
     # Without a judge, nobody has read whether its reasoning says so in other words.
-    expect(report.locator("h1")).to_contain_text("may or may not say what changes its answers")
+    expect(report.locator("h1")).to_contain_text("whether it says so is unknown")
     expect(report.locator("#reasons p").first).to_contain_text("changes 66.7%")
     # Its model is not here to answer.
     expect(page.locator("#title")).to_contain_text("cannot be edited")
