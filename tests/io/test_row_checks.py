@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from rightreasons.core.errors import OptionError
+from rightreasons.io.descriptions import add_settled_checks
 from rightreasons.io.options import CHECK_NAMES, AuditOptions
 from rightreasons.io.resolve import resolve
 from rightreasons.io.row_checks import (
@@ -21,7 +22,6 @@ from rightreasons.io.row_checks import (
 )
 from rightreasons.io.row_codes import REPEATED_ID, find_repeats
 from rightreasons.io.row_filters import filter_rows
-from rightreasons.io.row_sources import add_settled_checks, list_values
 from rightreasons.io.tables import open_dataset
 
 WORDS = ("river", "stone", "lamp", "field", "paper", "glass", "wheel", "brick", "cloud", "chair")
@@ -358,15 +358,6 @@ def test_a_condition_that_holds_for_no_row_is_refused():
     with pytest.raises(OptionError, match="none of") as error:
         filter_rows(make_rows(), "label == 'other'")
     assert error.value.option == ("where",)
-
-
-def test_arms_are_the_values_of_a_column_in_their_order():
-    data = make_rows(arm=["b", "a"] * 20)
-
-    assert list_values(data, "arm") == ["b", "a"]
-    with pytest.raises(OptionError) as error:
-        list_values(data, "text")
-    assert error.value.option == ("by",)
 
 
 # ------------------------------------------------------------------- groups whose labels do not fit

@@ -234,14 +234,11 @@ def test_missing_texts_and_labels_are_reported_at_once():
 def test_unlabeled_rows_are_counted():
     """With 0 and 1, -1 is no label unless it has a name."""
     table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
-    doubt = (
-        "2 rows have no label (-1), and are left out of results that need labels. If one of these "
-        "values is a label, rename it with `label_names`."
-    )
-    assert doubt in resolve(table).doubts
+    phrase = "2 rows without a label (-1)"
+    assert any(phrase in doubt for doubt in resolve(table).doubts)
 
     doubts = resolve(table, ["-1=bad", "0=none", "1=good"]).doubts
-    assert not any("no label" in doubt for doubt in doubts)
+    assert not any("without a label" in doubt for doubt in doubts)
 
 
 def test_lines_without_columns_are_split_by_expressions(tmp_path):

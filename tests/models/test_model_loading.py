@@ -26,9 +26,9 @@ from rightreasons.models.choices import load_causal, load_chooser
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
+from rightreasons.models.input_limits import get_max_length
 from rightreasons.models.loading import load_classifier, load_multiple_choice, make_classifier
 from rightreasons.models.scorers import as_scorer, demo_encoder
-from rightreasons.models.trial import get_max_length
 from tiny_causal import save_tiny_causal
 from tiny_models import (
     save_tiny_classifier,
@@ -302,7 +302,7 @@ def test_the_error_of_a_missing_folder_names_it(tmp_path):
 
 
 def test_a_name_that_is_neither_folder_nor_model_is_an_error():
-    with pytest.raises(ValueError, match="hub provides"):
+    with pytest.raises(ValueError, match="model on the hub"):
         load_classifier("nobody/nothing")
 
 

@@ -58,7 +58,7 @@ def test_answers_that_cannot_be_read_and_decide_take_the_verdict(tmp_path):
     assert (few.tone, few.label) == ("good", "Calibrated within 5 points")
     assert (many.tone, many.label) == ("neutral", "Inconclusive")
     assert many.summary == (
-        "8.3% of the answers cannot be read (20 no answer that can be read): were all of them incorrect, the verdict "
-        "would be “Overconfident, perhaps by 5 points or more”, and were all correct, “Calibrated within 5 points”. "
+        "8.3% of the answers cannot be read (20 no answer that can be read). If all of them were incorrect, the verdict "
+        "would be “Overconfident, perhaps by 5 points or more”; if all were correct, “Calibrated within 5 points”. "
         "Based on the other answers, it would be: Calibrated within 5 points."
     )

@@ -152,7 +152,7 @@ def test_generated_answers_are_told_apart_from_none(files, tmp_path):
     assert split["n_items"] + len(split["left_out"]) == 19
     assert 0 < len(split["left_out"]) < 19
     assert "generated answer has no confidence" in result["calibration"].reason
-    assert "have no answer, which is no label" in result["behavior"].result.data["labels"]
+    assert "have no answer and match no label" in result["behavior"].result.data["labels"]
     page = html.unescape(result.page.read_text("utf-8"))
     assert re.search(r"\d+ cannot be read \(.*\) and count as incorrect", page)
 

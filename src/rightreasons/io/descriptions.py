@@ -8,7 +8,8 @@
     label_column: stars
     label_names: [bad, good]        # in the order of their numbers, or ["1=bad", "2=good"]
 
-`read_description` reads a data.yaml, and also accepts any other source of data.
+`read_description` reads a data.yaml, and also accepts any other source of data. `add_row_options` adds
+the rows that `--where` selects, and `add_settled_checks` finds the doubts that it settles.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from rightreasons.core.json_files import read_text
 from rightreasons.core.options import Options, check_options, format_names
 from rightreasons.core.store import write_text
 from rightreasons.io.joined_files import JoinedFiles
-from rightreasons.io.options import ChoiceOptions, LookOptions, PredictionOptions, TextOptions
+from rightreasons.io.options import (
+    AuditOptions,
+    CheckOptions,
+    ChoiceOptions,
+    LookOptions,
+    PredictionOptions,
+    RowOptions,
+    TextOptions,
+)
 
 SUFFIXES = (".yaml", ".yml")
 """Suffixes of descriptions."""
@@ -243,3 +252,44 @@ def _resolve_path(path: Path, name: str) -> str:
     """Return the path of a file relative to that of a data.yaml; a name that is not a file is unchanged."""
     file = path.parent / name
     return str(file) if file.exists() else name
+
+
+# --- Options of a description
+
+
+def add_row_options(source: Any, options: RowOptions) -> Any:
+    """Attach the options that select rows, such as `--where`, to a source of rows.
+
+    Args:
+        source: Anything that `as_table` accepts; None for no source.
+        options: Options, of which only those of `RowOptions` are used.
+
+    Returns:
+        A description of the source with the options that were changed. If none was changed, the source
+        itself, so that a table in memory keeps its type.
+    """
+    names = RowOptions.list_names()
+    changes = {name: value for name, value in options.get_changes().items() if name in names}
+    # Without changes, a table in memory does not become a description.
+    if not changes or source is None:
+        return source
+    description = read_description(source)
+    return dataclasses.replace(description, settings={**description.settings, **changes})
+
+
+def add_settled_checks(options: AuditOptions, *sources: Any) -> AuditOptions:
+    """Add the checks of rows that a data.yaml lists as settled to the options of an audit.
+
+    Args:
+        options: The options, returned unchanged if they name settled checks themselves.
+        *sources: The data and the predictions: a data.yaml, another source, which has no settings, or
+            None. The first data.yaml with settled checks is used.
+    """
+    # Checks that the user names replace those of a data.yaml.
+    if options.settled_checks:
+        return options
+    for source in sources:
+        settled = read_description(source).complete(CheckOptions()).settled_checks
+        if settled:
+            return options.replace(settled_checks=settled)
+    return options

@@ -25,8 +25,12 @@ from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.labels.class_order import suggest_class_order
 from rightreasons.core.labels.mapping import label_rows
 from rightreasons.core.labels.matching import match_columns
-from rightreasons.core.labels.names import BY_NUMBER, check_label_names, fold_name
-from rightreasons.core.labels.numbers import parse_label_numbers
+from rightreasons.core.labels.names import (
+    BY_NUMBER,
+    check_label_names,
+    fold_name,
+    parse_label_numbers,
+)
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all

@@ -19,7 +19,7 @@ from rightreasons.core.labels.ids import LabelColumn
 from rightreasons.core.labels.mapping import LabelRow, label_rows
 from rightreasons.core.labels.names import BY_NUMBER
 from rightreasons.core.results import Result
-from rightreasons.core.sentences import format_list
+from rightreasons.core.sentences import format_list, pluralize
 from rightreasons.core.validation import check_logits, check_one_of
 from rightreasons.io import tables
 from rightreasons.io.arrow_tables import convert_for_json
@@ -150,8 +150,8 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
         >>> resolution.kind, resolution.columns["scores"]
         ('predictions', ('p_no', 'p_yes'))
         >>> [(row.value, row.label, row.rule) for row in resolution.mapping]
-        [('0', 'no', 'by number, as the names of the columns say it'), \
-('1', 'yes', 'by number, as the names of the columns say it')]
+        [('0', 'no', 'by number, as the names of the columns show this'), \
+('1', 'yes', 'by number, as the names of the columns show this')]
         >>> resolve({"text": ["Fine.", "Dull."], "label": ["up", "down"]}).label_names
         ('down', 'up')
     """
@@ -418,8 +418,8 @@ def _describe_unlabeled_rows(mapping: Sequence[LabelRow]) -> list[str]:
     if any(row.value for row in unlabeled):
         remedy = ". If one of these values is a label, rename it with `label_names`"
     doubt = (
-        f"{n_rows:,} rows have no label ({format_list(values)}), and are left out of results that "
-        f"need labels{remedy}."
+        f"Results that need labels leave out {pluralize(n_rows, 'row')} without a label "
+        f"({format_list(values)}){remedy}."
     )
     return [doubt]
 

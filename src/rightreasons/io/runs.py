@@ -95,8 +95,8 @@ def _read_choices(file: Path, names: Sequence[str]) -> Integers:
     missing = [name for name in names if name not in choice_by_id]
     if missing:
         raise ValueError(
-            f"Expected an answer to each item in {file.name}, but {len(missing):,} of "
-            f"{len(names):,} items have no answer, such as {missing[0]!r}."
+            f"Expected an answer to each item in {file.name}, but found none for {len(missing):,} "
+            f"of {len(names):,} items, such as {missing[0]!r}."
         )
     return np.array([choice_by_id[name] for name in names], dtype=np.int64)
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.validation import check_count
 from rightreasons.models.fingerprints import fingerprint_texts
+from rightreasons.models.input_limits import get_vocabulary_size
 
 T = TypeVar("T")
 
@@ -544,15 +545,6 @@ def _select_padding_token(
     # A decoder would mistake a word that equals the padding for the end of its text.
     unused = np.setdiff1d(np.arange(n_words), used)
     return int(unused[0]) if len(unused) else token
-
-
-def get_vocabulary_size(model: Any) -> int | None:
-    """Return the number of tokens that a model embeds; None if it has no table of embeddings."""
-    try:
-        table = model.get_input_embeddings()
-        return int(getattr(table, "num_embeddings", None) or len(table.weight))
-    except (AttributeError, NotImplementedError):
-        return None
 
 
 def get_text_config(model: Any) -> Any:

@@ -21,12 +21,12 @@ from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import get_first_line
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.classes import Classifier
+from rightreasons.models.input_limits import check_vocabulary
 from rightreasons.models.language.bidirectional import EncoderDecoder, MaskedLM
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import (
     HowToOpen,
     check_model,
-    check_vocabulary,
     find_gguf_file,
     list_architectures,
     load_multiple_choice,

@@ -50,7 +50,7 @@ class OfTransformers:
     @property
     def max_length(self) -> int:
         """Maximum tokens per sequence, from `get_max_length`."""
-        from rightreasons.models.trial import get_max_length
+        from rightreasons.models.input_limits import get_max_length
 
         return get_max_length(self.model, self.tokenizer)
 

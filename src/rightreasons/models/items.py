@@ -37,18 +37,15 @@ from rightreasons.models.batching import (
     pad,
 )
 from rightreasons.models.fingerprints import fingerprint_texts
-from rightreasons.models.running import HowToRun, Later, run_model
-from rightreasons.models.runs.columns import Column, Columns
-from rightreasons.models.trial import (
-    EQUAL_LENGTHS,
-    ONE_BY_ONE,
-    BatchingStrategy,
+from rightreasons.models.input_limits import check_tokens
+from rightreasons.models.padding_trial import (
     ModelWithHead,
-    check_tokens,
     find_classifier_strategy,
-    name_failing_item,
     set_padding_token,
 )
+from rightreasons.models.running import HowToRun, Later, run_model
+from rightreasons.models.runs.columns import Column, Columns
+from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, BatchingStrategy, name_failing_item
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -24,7 +24,6 @@ from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError, OptionTypeError, get_first_line
 from rightreasons.core.hub import find_hub_id, use_hub_or_cache
 from rightreasons.core.sentences import format_value
-from rightreasons.models.batching import get_vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.heads import (
     add_zero_logit,
@@ -33,9 +32,10 @@ from rightreasons.models.heads import (
     has_single_logit,
     select_label,
 )
+from rightreasons.models.input_limits import check_vocabulary
+from rightreasons.models.padding_trial import find_classifier_strategy
 from rightreasons.models.runs.processes import default_device
-from rightreasons.models.trial import SHORTEST, find_classifier_strategy
-from rightreasons.models.trial import find_max_positions as find_max_positions
+from rightreasons.models.trial import SHORTEST
 from rightreasons.models.unreadable import (
     OBJECT_ADVICE,
     describe_file,
@@ -51,9 +51,6 @@ GGUF_SUFFIX = ".gguf"
 _SETFIT_HEAD = "model_head.pkl"
 _UNKNOWN_TASK = "Unrecognized configuration class"
 _CODE_ERRORS = ("Weights only load failed", "trust_remote_code")
-
-MIN_KNOWN_TOKENS = 0.5
-"""Smallest share of a model's tokens that its tokenizer must know."""
 
 
 class HowToOpen(TypedDict, total=False):
@@ -703,30 +700,6 @@ def share_padding(model: Any, tokenizer: Any) -> None:
         model.config.pad_token_id = tokenizer.pad_token_id
 
 
-def check_vocabulary(model: Any, tokenizer: Any, name: str) -> None:
-    """Check that a tokenizer has at least about half as many tokens as its model.
-
-    A tokenizer with too many tokens is not refused here, because an unknown token is found when
-    texts are tokenized. Published models embed up to 2 % more tokens than their tokenizers have,
-    because tables of embeddings are padded to round numbers.
-
-    Args:
-        model: The model.
-        tokenizer: The tokenizer.
-        name: Name of the model, for errors.
-
-    Raises:
-        ValueError: If the tokenizer has fewer tokens.
-    """
-    n_embedded = get_vocabulary_size(model)
-    n_tokens = len(tokenizer)
-    if n_embedded is not None and n_tokens < n_embedded * MIN_KNOWN_TOKENS:
-        raise ValueError(
-            f"Expected a tokenizer of about {n_embedded:,} tokens, the vocabulary size of {name}, "
-            f"but got {n_tokens:,} tokens. The tokenizer and model do not belong together."
-        )
-
-
 def check_in_memory(model: torch.nn.Module, name: str) -> None:
     """Check that the values of all weights of a model are in memory, and not offloaded.
 
@@ -905,9 +878,9 @@ def _make_opening_error(error: Exception, kind: str, name: str, revision: str | 
         )
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
-            f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no "
-            f"model that the hub provides ({get_first_line(error)}). A model behind a server is "
-            "named by the address of the server."
+            f"Expected the model as a folder or a hub id, but {name!r} is neither a local folder "
+            f"nor a model on the hub ({get_first_line(error)}). For a model behind a server, pass the "
+            "address of the server."
         )
     if isinstance(error, OSError) and config is not None:
         # The folder has weights in another format, such as ONNX, or no weights.

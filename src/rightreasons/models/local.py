@@ -30,6 +30,7 @@ from rightreasons.models.fingerprints import (
     fingerprint_texts,
     fingerprint_tokenizer,
 )
+from rightreasons.models.input_limits import check_tokens
 from rightreasons.models.language.continuations import (
     LanguageModel,
     TokenizedItem,
@@ -55,7 +56,7 @@ from rightreasons.models.protocol import (
 )
 from rightreasons.models.running import run_model
 from rightreasons.models.runs.columns import Column, Columns
-from rightreasons.models.trial import BatchingStrategy, check_tokens
+from rightreasons.models.trial import BatchingStrategy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

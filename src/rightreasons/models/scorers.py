@@ -470,7 +470,7 @@ def _get_session_function(model: Any, tokenizer: Any) -> Callable[[list[str]], A
     """
     import torch
 
-    from rightreasons.models.trial import get_max_length
+    from rightreasons.models.input_limits import get_max_length
 
     length = get_max_length(model, tokenizer)
 

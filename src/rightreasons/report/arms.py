@@ -8,16 +8,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import datasets
 
 from rightreasons.audited.splits import safe_name
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import check_folder
-from rightreasons.io.columns import quote_column
+from rightreasons.io.columns import check_column_name, get_values, quote_column
 from rightreasons.io.options import StoredOptions
-from rightreasons.io.row_sources import list_values
+from rightreasons.io.reading import as_table
+from rightreasons.io.row_checks import MAX_ARMS
 from rightreasons.models.wording import Prompt
 from rightreasons.report.request import resolve_inputs, select_options
 from rightreasons.report.runner import AuditResult, audit
@@ -94,3 +97,31 @@ def audit_arms(
         )
         arms.append(Arm(str(value), result))
     return arms
+
+
+def list_values(source: Any, column: str) -> list[Any]:
+    """Return the distinct values of a column, in the order of the rows, for an audit value by value.
+
+    Args:
+        source: Anything that `as_table` accepts.
+        column: The column, such as "system".
+
+    Raises:
+        OptionError: If there is no such column, or it has fewer than 2 or more than `MAX_ARMS` values.
+    """
+    tables = as_table(source)
+    parts: Mapping[str, datasets.Dataset] = {"": tables}
+    if not isinstance(tables, datasets.Dataset):
+        parts = tables
+    # A dictionary drops repeated values, and keeps the order of the rows.
+    values: dict[Any, None] = {}
+    for data in parts.values():
+        check_column_name(data, column, "by", "the table")
+        values |= dict.fromkeys(get_values(data, column))
+    if not 1 < len(values) <= MAX_ARMS:
+        raise OptionError(
+            f"Expected a column with 2 to {MAX_ARMS} distinct values in `by`, but {column!r} has "
+            f"{len(values):,}.",
+            option="by",
+        )
+    return list(values)

@@ -13,7 +13,7 @@ from rightreasons.audited.stored import open_stored
 from rightreasons.audited.stored_model import StoredModel
 from rightreasons.audited.task_data import add_training_split
 from rightreasons.core.store import WORK
-from rightreasons.io.row_sources import add_row_options
+from rightreasons.io.descriptions import add_row_options
 from rightreasons.io.samples import sort_by_id
 from rightreasons.report.answering import judge_scores
 from rightreasons.report.reproduction import list_arguments, make_audit_command

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, check_options, format_names
 from rightreasons.core.sentences import format_list, format_value
+from rightreasons.io.descriptions import add_settled_checks
 from rightreasons.io.joined_files import JoinedFiles
 from rightreasons.io.options import AuditOptions, StoredOptions
-from rightreasons.io.row_sources import add_settled_checks
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.report.earlier import EarlierReport, read_earlier

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rightreasons.audited.answer_groups import AnswerGroup
-from rightreasons.core.labels.numbers import are_numbers
+from rightreasons.core.labels.names import are_numbers
 from rightreasons.core.results import NOT_SERIALIZED
 from rightreasons.core.sentences import format_value
 from rightreasons.core.store import check_folder, digest_value, list_changed_files

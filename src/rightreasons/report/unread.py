@@ -72,17 +72,18 @@ def _explain_withholding(
     unread = f"{share} of the answers cannot be read ({figures.describe_unread()})"
     # The read answers are no random sample if reading depends on the correct answer.
     if figures.is_unread_by_answer:
-        return f"{unread}. {figures.describe_dependence()}: the other answers are no fair sample."
+        dependence = figures.describe_dependence()
+        return f"{unread}. {dependence}: the other answers are not a representative sample."
     if figures.n_unread > MAX_UNREAD_FOR_VERDICT * figures.n_items:
         limit = percent(MAX_UNREAD_FOR_VERDICT)
-        return f"{unread}, more than {limit}: the other answers are no fair sample."
+        return f"{unread}, more than {limit}: the other answers may be unrepresentative."
     bounds = compute_bounds()
     if all(verdict.label == result.verdict.label for verdict in bounds):
         return ""
     verdict_if_incorrect, verdict_if_correct = bounds
     return (
-        f"{unread}: were all of them incorrect, the verdict would be "
-        f"“{verdict_if_incorrect.label}”, and were all correct, “{verdict_if_correct.label}”."
+        f"{unread}. If all of them were incorrect, the verdict would be "
+        f"“{verdict_if_incorrect.label}”; if all were correct, “{verdict_if_correct.label}”."
     )
 
 

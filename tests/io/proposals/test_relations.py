@@ -53,7 +53,7 @@ def test_of_renamed_columns_the_one_of_words_remains():
     assert list(drop_renamed_columns(contents, keys)) == ["x", "z"]
     decided = find_decided_label(contents, ["n", "x", "y"])
     assert decided.column == "x"
-    assert decided.reason == "'n', 'y' say the same"
+    assert decided.reason == "'n', 'y' contain the same information"
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_a_failure_of_a_provider_names_its_item_and_the_others_are_answered(
 
 def test_a_key_that_a_provider_repeats_is_not_shown(connect):
     reply = json.dumps({"error": {"message": "bad key sk-of-local"}})
-    message = "the server refuses the key|asks for a key"
+    message = "the server refuses the key|requires a key"
     with serving() as server:
         connect(server.url)
         server.faults = lambda *_: (401, {}, reply)

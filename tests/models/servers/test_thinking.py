@@ -121,7 +121,7 @@ def test_the_error_of_letters_by_next_tokens_names_the_remedy():
         lines = [line for line in engine.describe_trial().splitlines() if "next tokens" in line]
         assert len(lines) == 1
         assert lines[0].endswith(
-            "It thinks first, so that its next token is no answer: thinking off asks without."
+            "It thinks first, so its next token is not an answer. To switch thinking off, set `thinking` to 'off'."
         )
 
 

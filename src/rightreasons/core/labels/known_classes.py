@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.labels.names import BY_NUMBER, NameIndex, format_remedy
-from rightreasons.core.labels.new_classes import NUMBERS_IN_WORDS, FoundClasses
-from rightreasons.core.labels.numbers import (
+from rightreasons.core.labels.names import (
+    BY_NUMBER,
+    NameIndex,
     describe_ambiguous_offset,
     find_first_number,
+    format_remedy,
     parse_label_numbers,
-    parse_words_next_to_numbers,
 )
+from rightreasons.core.labels.new_classes import NUMBERS_IN_WORDS, FoundClasses
 from rightreasons.core.labels.values import LabelValues
 from rightreasons.core.sentences import format_list, suggest_similar_names
 
@@ -45,15 +46,13 @@ def find_known_classes(values: LabelValues, known_names: tuple[str, ...]) -> Fou
             id_by_text[text] = index.get_class(spelling)
         return FoundClasses(id_by_text, known_names, index.rule)
 
-    numbers = values.numbers
-    words = values.words
-    if not words:
-        return _find_numbered_classes(values, numbers, known_names)
+    if not values.words:
+        return _find_numbered_classes(values, known_names)
     # Words may express numbers: the labels are yes and no, or LABEL_1 and LABEL_0, and the names are
     # 1 and 0, or the other way around.
-    class_by_text = _match_expressed_numbers(words, numbers, known_names)
-    if class_by_text is not None:
-        return FoundClasses(class_by_text, known_names, BY_NUMBER, NUMBERS_IN_WORDS)
+    expressed_id_by_text = _match_expressed_numbers(values, known_names)
+    if expressed_id_by_text is not None:
+        return FoundClasses(expressed_id_by_text, known_names, BY_NUMBER, NUMBERS_IN_WORDS)
     raise _make_unknown_label_error(values, spelling_by_text, known_names)
 
 
@@ -75,13 +74,12 @@ def _spell_numbers(values: LabelValues, known_names: Sequence[str]) -> dict[str,
 
 
 def _match_expressed_numbers(
-    words: Sequence[str], numbers: Mapping[str, int], known_names: Sequence[str]
+    values: LabelValues, known_names: Sequence[str]
 ) -> dict[str, int] | None:
     """Match labels and names by the numbers that they express, such as "yes" or "LABEL_1" for 1.
 
     Args:
-        words: Labels that are not numbers.
-        numbers: Text of each label that is a number -> the number.
+        values: The distinct labels, some of them words.
         known_names: Names of the classes.
 
     Returns:
@@ -89,10 +87,9 @@ def _match_expressed_numbers(
         number, or if no name expresses the number of a label.
     """
     class_numbers = parse_label_numbers(known_names)
-    number_by_word = parse_words_next_to_numbers(words, numbers)
-    if not class_numbers or number_by_word is None:
+    number_by_text = values.find_expressed_numbers()
+    if not class_numbers or number_by_text is None:
         return None
-    number_by_text = {**numbers, **number_by_word}
     # Every label needs a class of its number.
     if not set(number_by_text.values()) <= set(class_numbers):
         return None
@@ -135,20 +132,18 @@ def _make_unknown_label_error(
     )
 
 
-def _find_numbered_classes(
-    values: LabelValues, numbers: Mapping[str, int], known_names: tuple[str, ...]
-) -> FoundClasses:
+def _find_numbered_classes(values: LabelValues, known_names: tuple[str, ...]) -> FoundClasses:
     """Match labels that are numbers with classes by their position, from 0 or from 1.
 
     Args:
         values: The distinct labels, all of them numbers.
-        numbers: Text of each label -> its number.
         known_names: Names of the classes, which are not numbers.
 
     Raises:
         ValueError: If it is ambiguous whether the labels count from 0 or from 1, or if a number is
             too large or too small for the classes.
     """
+    numbers = values.numbers
     n_classes = len(known_names)
     occurring = set(numbers.values())
     start = find_first_number(occurring, n_classes, values.first)
@@ -193,13 +188,12 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
         ValueError: If a label is not one of the headings.
     """
     numbers = values.numbers
-    has_words = len(numbers) < len(values.label_by_text)
     # Labels such as "1" and "2" may be headings themselves. If the user gave the first number, they
     # are numbers in any case.
     are_headings = False
     if values.first is None:
         are_headings = NameIndex.find(values.label_by_text, known_names) is not None
-    if not numbers or has_words or are_headings:
+    if not numbers or values.words or are_headings:
         return find_known_classes(values, known_names)
 
     heading_numbers = parse_label_numbers(known_names) or []
@@ -224,5 +218,5 @@ def find_heading_classes(values: LabelValues, known_names: tuple[str, ...]) -> F
         id_by_text=id_by_text,
         names=known_names,
         rule=BY_NUMBER,
-        reason="the names of the columns say it",
+        reason="the names of the columns show this",
     )

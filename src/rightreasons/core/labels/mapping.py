@@ -94,5 +94,5 @@ def _describe_rule(value: str, label: str, column: LabelColumn) -> str:
     # A number among words, such as 1 next to "yes", or a word that `label_names` renames.
     is_number = value.strip().lstrip("+-").isdecimal()
     if is_number:
-        return "by the number that stands for the name"
+        return "by the number of the class"
     return "by its new name"

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.labels.names import BY_NUMBER, NameIndex, fold_name, parse_names
-from rightreasons.core.labels.numbers import (
+from rightreasons.core.labels.names import (
+    BY_NUMBER,
+    NameIndex,
     describe_ambiguous_offset,
     find_first_number,
+    fold_name,
     is_numbered,
     parse_label_numbers,
+    parse_names,
     parse_numbered_names,
 )
 from rightreasons.core.results import Result

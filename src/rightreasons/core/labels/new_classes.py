@@ -9,7 +9,9 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rightreasons.core.errors import OptionError
 from rightreasons.core.labels.names import (
+    BOOLEANS,
     BY_NAME,
     BY_NUMBER,
     MAX_VALUE_CHARS,
@@ -17,14 +19,13 @@ from rightreasons.core.labels.names import (
     format_label,
     format_remedy,
 )
-from rightreasons.core.labels.numbers import BOOLEANS, parse_words_next_to_numbers
 from rightreasons.core.labels.values import LABEL_SEPARATOR, LabelValues
 from rightreasons.core.sentences import format_list
 
 MAX_CLASSES = 10_000
 """Number of classes that a column may have: more is a column of ids, dates or texts."""
 
-NUMBERS_IN_WORDS = "the labels say it"
+NUMBERS_IN_WORDS = "the labels show this"
 """The reason of classes by numbers that some labels hold as words."""
 
 
@@ -59,25 +60,31 @@ def find_new_classes(values: LabelValues) -> FoundClasses:
             lists other labels, two labels differ only by case or spaces, or there are too many.
     """
     _check_numbers(values)
-    numbers = values.numbers
-    words = values.words
-    if not numbers:
-        return _find_word_classes(values, words)
-    if not words:
-        return _find_number_classes(values, numbers, reason="")
-
+    if not values.numbers:
+        return _find_word_classes(values)
     # Words that express numbers may be mixed with numbers: "true" with 1, or "LABEL_2" with 2.
-    number_by_word = parse_words_next_to_numbers(words, numbers)
-    if number_by_word is None:
-        shown_numbers = format_list(sorted(set(numbers.values())))
-        shown_words = format_list(_quote_words(words))
-        column = values.label_by_text[words[0]].column
-        raise values.make_refusal(
-            expected=f"either numbers or words as labels in {column}",
-            words=words,
-            problem=f"it holds both: {shown_numbers} and {shown_words}",
-        )
-    return _find_number_classes(values, numbers | number_by_word, reason=NUMBERS_IN_WORDS)
+    number_by_text = values.find_expressed_numbers()
+    if number_by_text is None:
+        raise _make_mixture_error(values)
+    reason = NUMBERS_IN_WORDS if values.words else ""
+    return _find_number_classes(values, number_by_text, reason)
+
+
+def _make_mixture_error(values: LabelValues) -> OptionError:
+    """Return the error for numbers mixed with words that express no numbers.
+
+    Args:
+        values: The distinct labels, some of them numbers and some of them words.
+    """
+    words = values.words
+    shown_numbers = format_list(sorted(set(values.numbers.values())))
+    shown_words = format_list(_quote_words(words))
+    column = values.label_by_text[words[0]].column
+    return values.make_refusal(
+        expected=f"either numbers or words as labels in {column}",
+        words=words,
+        problem=f"it holds both: {shown_numbers} and {shown_words}",
+    )
 
 
 def _quote_words(words: Sequence[str]) -> list[str]:
@@ -107,20 +114,20 @@ def _check_numbers(values: LabelValues) -> None:
 
 
 def _find_number_classes(
-    values: LabelValues, numbers: Mapping[str, int], reason: str
+    values: LabelValues, number_by_text: Mapping[str, int], reason: str
 ) -> FoundClasses:
     """Define classes by number, whose names are the numbers up to the largest one that occurs.
 
     Args:
         values: The distinct labels. `first` is the number of the first class; None for 0.
-        numbers: Text of each label -> its number.
+        number_by_text: Text of each label -> its number.
         reason: Why words among the labels have numbers, for the user; "" if there are no words.
 
     Raises:
         ValueError: If a number is below the first one, or above `MAX_CLASSES`.
     """
     start = values.first or 0
-    for text, number in numbers.items():
+    for text, number in number_by_text.items():
         if start <= number < MAX_CLASSES:
             continue
         label = values.label_by_text[text]
@@ -129,24 +136,24 @@ def _find_number_classes(
             f"but {values.describe_row(label)}{format_remedy(values.remedy)}."
         )
     # Numbers without items are classes too, so that ids and numbers do not drift apart.
-    end = max(numbers.values()) + 1
+    end = max(number_by_text.values()) + 1
     names = tuple(map(str, range(start, end)))
-    id_by_text = {text: number - start for text, number in numbers.items()}
+    id_by_text = {text: number - start for text, number in number_by_text.items()}
     return FoundClasses(id_by_text, names, BY_NUMBER, reason)
 
 
-def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasses:
+def _find_word_classes(values: LabelValues) -> FoundClasses:
     """Define classes from labels that are words: their ids follow the sorted order of the words.
 
     Args:
-        values: The distinct labels, with their columns for error messages.
-        words: The same labels as strings.
+        values: The distinct labels, all of them words.
 
     Raises:
         ValueError: If a label lists other labels, two labels differ only by case or spaces (except
             for "true" and "false"), or there are more than `MAX_CLASSES` labels.
     """
-    _check_single_labels(values, words)
+    _check_single_labels(values)
+    words = values.words
     spellings_by_name: dict[str, list[str]] = {}
     for word in words:
         spellings_by_name.setdefault(fold_name(word), []).append(word)
@@ -178,12 +185,11 @@ def _find_word_classes(values: LabelValues, words: Sequence[str]) -> FoundClasse
     return FoundClasses(id_by_text, names, BY_NAME)
 
 
-def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
+def _check_single_labels(values: LabelValues) -> None:
     """Check that no label lists other labels, such as "joy;fear" next to "joy" and "fear;anger".
 
     Args:
-        values: The distinct labels, with their columns for error messages.
-        words: The same labels as strings.
+        values: The distinct labels, all of them words.
 
     Raises:
         OptionError: If all segments of a label also occur in other labels.
@@ -191,7 +197,7 @@ def _check_single_labels(values: LabelValues, words: Sequence[str]) -> None:
     # Split each label at its separators, and count in how many labels each segment occurs.
     segments_by_word = {}
     counts: Counter[str] = Counter()
-    for word in words:
+    for word in values.words:
         segments_by_word[word] = set(LABEL_SEPARATOR.split(word))
         counts.update(segments_by_word[word])
     for word, segments in segments_by_word.items():

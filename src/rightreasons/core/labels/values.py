@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.labels.names import MAX_VALUE_CHARS, format_label, format_remedy
+from rightreasons.core.labels.names import (
+    MAX_VALUE_CHARS,
+    format_label,
+    format_remedy,
+    is_numbered,
+    parse_label_number,
+)
 from rightreasons.core.ordering import LazyArrowColumn, factorize
 
 NO_GOLD_LABEL = "-"
@@ -116,6 +122,32 @@ class LabelValues:
     def words(self) -> list[str]:
         """The labels that are no numbers."""
         return [text for text, label in self.label_by_text.items() if label.number is None]
+
+    def find_expressed_numbers(self) -> dict[str, int] | None:
+        """Find the number of each label, which is or expresses one, such as 2 and "LABEL_2".
+
+        Returns:
+            Text of each label -> its number, first the labels that are numbers. None if a label
+            expresses no number, or if a word such as "yes" expresses 0 or 1 next to other numbers.
+
+        Example:
+            >>> values = parse_columns({"x": ["LABEL_2", "0"]}, None, None, remedy="")
+            >>> values.find_expressed_numbers()
+            {'0': 0, 'LABEL_2': 2}
+        """
+        number_by_text = self.numbers
+        has_binary_word = False
+        for word in self.words:
+            number = parse_label_number(word)
+            if number is None:
+                return None
+            number_by_text[word] = number
+            has_binary_word = has_binary_word or not is_numbered(word)
+        # A word such as "yes" is class 1 only if there are no classes but 0 and 1.
+        has_other_number = not {0, 1}.issuperset(number_by_text.values())
+        if has_binary_word and has_other_number:
+            return None
+        return number_by_text
 
     def describe_row(self, label: LabelValue) -> str:
         """Return the first row with a label in words: "row 3 holds 'good'"."""

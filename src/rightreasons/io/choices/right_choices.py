@@ -13,8 +13,7 @@ from typing import Any
 
 import datasets
 
-from rightreasons.core.labels.names import fold_name
-from rightreasons.core.labels.numbers import describe_ambiguous_offset, find_first_number
+from rightreasons.core.labels.names import describe_ambiguous_offset, find_first_number, fold_name
 from rightreasons.core.sentences import format_list, format_value
 from rightreasons.io import columns, label_columns
 from rightreasons.io.choices.cells import Choices

@@ -75,10 +75,10 @@ def find_decided_label(contents: Contents, candidates: Sequence[str]) -> Decided
         (column,) = distinct
         renamed = [repr(name) for name in candidates if name != column]
         names = ", ".join(renamed)
-        return DecidedLabel(column, f"{names} say the same")
+        return DecidedLabel(column, f"{names} contain the same information")
     majority = find_majority_column(distinct)
     if majority is not None:
-        return DecidedLabel(majority, "it holds what most of the columns with its values say")
+        return DecidedLabel(majority, "it is the majority vote of the columns with the same values")
     # Votes may also be lists in one column, or numbers of votes in one column per class.
     decided = _find_label_by_lists(contents, distinct)
     if decided is not None:

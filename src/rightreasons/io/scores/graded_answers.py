@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.labels.class_order import suggest_class_order
 from rightreasons.core.labels.ids import LabelColumn, resolve_label_columns, resolve_labels
-from rightreasons.core.labels.numbers import NUMBER_BY_WORD
+from rightreasons.core.labels.names import NUMBER_BY_WORD
 from rightreasons.core.ordering import factorize
 from rightreasons.core.sentences import format_list
 from rightreasons.core.validation import check_all

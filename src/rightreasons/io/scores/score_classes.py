@@ -15,8 +15,12 @@ from numpy.typing import NDArray
 from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.labels.ids import LabelColumn, resolve_labels
 from rightreasons.core.labels.matching import match_columns
-from rightreasons.core.labels.names import check_label_names, fold_name
-from rightreasons.core.labels.numbers import parse_label_number, parse_label_numbers
+from rightreasons.core.labels.names import (
+    check_label_names,
+    fold_name,
+    parse_label_number,
+    parse_label_numbers,
+)
 from rightreasons.core.sentences import format_list
 from rightreasons.io.columns import Column
 from rightreasons.io.scores.score_columns import ScoreColumns

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.models.batching import get_vocabulary_size
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.gradients.options import AttributionOptions
 from rightreasons.models.gradients.paths import Path
+from rightreasons.models.input_limits import get_vocabulary_size
 from rightreasons.models.items import Items
 from rightreasons.models.runs.columns import Column
 

@@ -312,7 +312,7 @@ def explain_missing_choice_gradients(scorer: Scorer | CausalLM) -> str:
         return explain_quantization(scorer.model)
     if not isinstance(scorer, Prompted) or not isinstance(scorer.engine, LocalEngine):
         reason = explain_missing_ability(scorer, "gradients")
-        return reason or f"{scorer.name} is no model of transformers."
+        return reason or f"{scorer.name} is not a transformers model."
     # The exact class, because encoder-decoders and masked models are subclasses of `CausalLM`, but
     # read prompt and answer differently.
     if type(scorer.engine.scorer) is not CausalLM:

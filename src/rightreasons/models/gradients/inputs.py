@@ -390,7 +390,7 @@ def explain_missing_gradients(scorer: Scorer) -> str:
     """
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
         reason = explain_missing_ability(scorer, "gradients")
-        return reason or f"{scorer.name} is no classifier of transformers in this process."
+        return reason or f"{scorer.name} is not a transformers classifier in this process."
     try:
         check_fast(scorer.tokenizer)
         EmbeddingInput(scorer.model)

@@ -21,19 +21,13 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.models.batching import (
     get_free_memory,
     get_text_config,
-    get_vocabulary_size,
     make_length_batches,
     send_array,
 )
+from rightreasons.models.input_limits import get_vocabulary_size, list_ordinary_tokens
 from rightreasons.models.language.continuations import LanguageModel
 from rightreasons.models.protocol import Generation
-from rightreasons.models.trial import (
-    ONE_BY_ONE,
-    TRIALS,
-    BatchingStrategy,
-    find_fastest_strategy,
-    list_ordinary_tokens,
-)
+from rightreasons.models.trial import ONE_BY_ONE, TRIALS, BatchingStrategy, find_fastest_strategy
 
 # Tokens that a trial generates.
 _N_TRIED_TOKENS = 2

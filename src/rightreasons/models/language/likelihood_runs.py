@@ -20,6 +20,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_value
 from rightreasons.models.batching import is_queued
 from rightreasons.models.fingerprints import fingerprint_texts
+from rightreasons.models.input_limits import list_ordinary_tokens
 from rightreasons.models.language.continuations import LanguageModel, TokenizedItem
 from rightreasons.models.language.likelihoods import PADDED, SHARED
 from rightreasons.models.language.token_rows import count_shared_tokens
@@ -34,7 +35,6 @@ from rightreasons.models.trial import (
     BatchingStrategy,
     Outputs,
     find_fastest_strategy,
-    list_ordinary_tokens,
     name_failing_item,
 )
 

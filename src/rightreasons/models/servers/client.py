@@ -455,7 +455,7 @@ class Client:
         variable = self.options.key_variable
         if self._key:
             return f"refuses the key in {variable}"
-        return f"asks for a key, and {variable} holds none"
+        return f"requires a key, and {variable} is empty or not set"
 
     def _escape(self, value: object) -> str:
         """Return a text of the server as one line, without the key and other secrets."""

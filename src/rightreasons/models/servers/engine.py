@@ -705,8 +705,8 @@ class ServerEngine:
             # Either a limit was reached, or the server no longer responds.
             larger = " with a larger bound" if self.client.bound else ""
             raise OptionError(
-                f"Expected {self.name} to answer everything, but {self.client.ended}: what was "
-                f"answered is kept, and the same command{larger} goes on from there.",
+                f"Expected {self.name} to answer everything, but {self.client.ended}. "
+                f"Stored answers are kept: repeat the command{larger} to resume.",
                 option=("max_price", "max_requests"),
             )
         return self._select_answers(keys, requests, failures, out)

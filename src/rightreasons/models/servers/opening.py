@@ -81,8 +81,8 @@ def open_server(
     except RequestError as failure:
         if client.bound:
             raise OptionError(
-                f"Expected {client.url} to be tried, but {failure}: what was answered is kept, and the "
-                "same command with a larger bound goes on from there.",
+                f"Expected a test of {client.url}, but {failure}. Stored answers are "
+                "kept: repeat the command with a larger bound to resume.",
                 option=("max_price", "max_requests"),
             ) from failure
         raise ValueError(

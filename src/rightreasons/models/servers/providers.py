@@ -163,8 +163,8 @@ class Provider(Client):
         # For some providers, inspect_ai itself counts tokens, and downloads a file to do so.
         if isinstance(error, OSError) and "tiktoken" in str(error):
             return RequestError(
-                "inspect_ai counts its tokens with a file of tiktoken, which it fetches from the "
-                "network once, and there is none: set TIKTOKEN_CACHE_DIR to a folder that has it",
+                "inspect_ai counts tokens with a file of tiktoken, which could not be downloaded: set "
+                "TIKTOKEN_CACHE_DIR to a folder that contains this file",
                 status=400,
                 ends=True,
             )

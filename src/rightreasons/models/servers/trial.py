@@ -69,7 +69,10 @@ NEXT_TOKENS = "likeliest next tokens"
 GIVEN_TEXTS = "log-probabilities of given texts"
 """Names of parts of the trial."""
 
-THINKS_FIRST = "It thinks first, so that its next token is no answer: thinking off asks without."
+THINKS_FIRST = (
+    "It thinks first, so its next token is not an answer. To switch thinking off, set `thinking` "
+    "to 'off'."
+)
 
 _DRAWING_FIELDS = {"generation_config": '{"do_sample": true}'}
 _OPTIONAL_PARAMETERS = ("logprobs", "seed", "temperature")
@@ -144,7 +147,7 @@ def _read_trial(client: Client, file: Path | None) -> Endpoint | None:
         return None
     words = "The server was tested today, and still gives the same answer."
     if client.bound:
-        words = f"The server was tested today, and is not asked again, because {client.bound} is reached."
+        words = f"The server was tested today, and receives no further request, because {client.bound} is reached."
     endpoint.findings.insert(0, Finding("trial", True, words))
     return endpoint
 
@@ -493,10 +496,10 @@ class _Trial:
             n_tokens: Maximum number of tokens of thinking. The budget adds those of a brief answer.
         """
         endpoint = self.endpoint
-        note = "the server takes no bound: what is longer is cut"
+        note = "the server accepts no limit: longer reasoning is truncated"
         for name in DIALECTS["bounded"]:
             if name in endpoint.extra or self._accepts({name: n_tokens}):
-                note = f"told by {name}"
+                note = f"limited by the parameter {name}"
                 break
         endpoint.budget = n_tokens + BRIEF
         words = f"It thinks before it answers, at most {n_tokens} tokens ({note})."
@@ -542,7 +545,7 @@ class _Trial:
         repeated = _get_beginning(self._negotiate(self._prompts[0]))
         if "temperature" in self.endpoint.refused:
             is_equal = False
-            words = "The server takes no temperature: its answers are sampled."
+            words = "The server accepts no temperature: its answers are sampled."
         elif answer == repeated:
             is_equal = True
             words = "Two equal requests get the same answer."
@@ -654,7 +657,7 @@ class _Trial:
             return
         pairs: list[_Pair] = []
         # The problem if there are no pairs to compare.
-        problem = "The server reports no log-probabilities of what it generates"
+        problem = "The server reports no log-probabilities of generated tokens"
         for seed, prompt in enumerate(self._prompts):
             try:
                 should_go_on = self._compare_echo(prompt, seed, pairs)
