@@ -41,8 +41,8 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.language.causal import CausalLM
 from rightreasons.models.loading import Classifier, load_classifier, load_multiple_choice
+from rightreasons.models.padding_trial import find_classifier_strategy
 from rightreasons.models.scorers import demo_encoder
-from rightreasons.models.trial import find_classifier_strategy
 
 BATCH_SIZE = 32
 NODES = 12

@@ -162,8 +162,8 @@ class TestConfidenceBesideLabels:
         positive, labels = classifier()
         confidence = np.maximum(positive, 1 - positive)
         for kind, match in (
-            ("top_label", "none is below 0.5"),
-            ("confidence", "next to class labels"),
+            ("top_label", "no prediction is below 0.5"),
+            ("confidence", "like class labels"),
         ):
             with pytest.warns(ConfidenceVersusLabelWarning, match=match):
                 assert calibration_error(confidence, labels, kind=kind).warning is not None
@@ -171,9 +171,7 @@ class TestConfidenceBesideLabels:
     def test_probability_of_class_1_as_confidence_is_noticed(self):
         positive, labels = classifier()
         right = correctness(positive, labels)
-        with pytest.warns(
-            PositiveVersusCorrectnessWarning, match="for kind=.confidence. the larger of"
-        ):
+        with pytest.warns(PositiveVersusCorrectnessWarning, match="the larger of"):
             calibration_error(positive, right, kind="confidence")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -71,7 +71,7 @@ def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, m
     assert code == 128 + number
     assert (
         err.splitlines()[-1]
-        == "Stopped. What was computed is kept, and the same command goes on from there."
+        == "Interrupted. Finished results are stored: repeat the command to resume."
     )
     assert signal.getsignal(number) == before
     # The signal comes amid the fourth batch of four, which is computed to its end.

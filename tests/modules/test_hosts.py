@@ -225,6 +225,7 @@ def test_an_evaluator_gives_the_result_of_a_direct_call(hosted, name):
 def test_an_evaluator_passes_probabilities_if_its_processor_does(hosted):
     class Probabilities(evaluate.TextClassificationEvaluator):
         PIPELINE_KWARGS = {"truncation": True, "top_k": None}
+        METRIC_KWARGS = {"confidence_level": 0.9}
 
         def predictions_processor(self, predictions, label_mapping):
             rows = []
@@ -241,8 +242,13 @@ def test_an_evaluator_passes_probabilities_if_its_processor_does(hosted):
     rows = pipeline(TEXTS, top_k=None)
     positive = [sum(s["score"] for s in row if s["label"] == "positive") for row in rows]
     table = np.column_stack((1 - np.array(positive), positive))
-    expected = rightreasons.load("ece").compute(predictions=table, references=LABELS)
+    expected = rightreasons.load("ece").compute(
+        predictions=table, references=LABELS, confidence_level=0.9
+    )
+    # Ours instead of the evaluator's bootstrap, which takes one number per item.
     assert results["ece"] == pytest.approx(expected["ece"], abs=1e-6)
+    for bound in ("low", "high"):
+        assert results["interval"][bound] == pytest.approx(expected["interval"][bound], abs=1e-6)
 
 
 def test_an_evaluation_suite_runs_our_modules_and_those_of_others(hosted, monkeypatch):

@@ -551,7 +551,7 @@ def test_without_a_conversation_nothing_is_doubted(split):
     result = measure(model, split, n_ways=3)
 
     assert result.flips == ()
-    assert "without turns of a conversation" in result.no_flips
+    assert "plain prompts, not conversations" in result.no_flips
 
 
 def test_a_doubt_can_be_left_out(split):

@@ -20,7 +20,8 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.language.likelihood_runs import find_likelihood_strategy
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from rightreasons.models.trial import BatchingStrategy, find_classifier_strategy
+from rightreasons.models.padding_trial import find_classifier_strategy
+from rightreasons.models.trial import BatchingStrategy
 from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, has_token_types, save

@@ -10,12 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rightreasons.models.trial import (
-    PaddingTrial,
-    _make_trial_items,
-    get_tolerance,
-    set_padding_token,
-)
+from rightreasons.models.padding_trial import PaddingTrial, _make_trial_items, set_padding_token
+from rightreasons.models.trial import get_tolerance
 from zoo.building import N_CLASSES, build, has_token_types
 from zoo.words import tokenizer
 

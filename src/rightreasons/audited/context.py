@@ -17,7 +17,7 @@ import numpy as np
 
 from rightreasons.audited.splits import AuditSplit, safe_name
 from rightreasons.audited.stored_model import StoredModel
-from rightreasons.core.labels.numbers import are_numbers
+from rightreasons.core.labels.names import are_numbers
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.sentences import find_paragraph

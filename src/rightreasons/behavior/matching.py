@@ -184,8 +184,8 @@ class Classification:
             probabilities=probabilities,
             class_names=(*map(str, names), NO_ANSWER),
             method=(
-                f"{self.method}; {n_missing} of {len(missing)} examples have no answer, "
-                "which is no label"
+                f"{self.method}; {n_missing} of {len(missing)} examples have no answer and "
+                "match no label"
             ),
         )
 

@@ -23,7 +23,7 @@ from rightreasons.behavior.rates import (
     GroupResult,
     compute_pass_rates,
 )
-from rightreasons.core.labels.numbers import parse_label_numbers
+from rightreasons.core.labels.names import parse_label_numbers
 from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores

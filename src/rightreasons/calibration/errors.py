@@ -432,14 +432,15 @@ class ConfidenceVersusLabelWarning(UserWarning):
 
 MISTAKES: Mapping[type[UserWarning], str] = {
     PositiveVersusCorrectnessWarning: (
-        "The input looks like P(class 1) next to whether the prediction was correct: pass the labels as "
-        "references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the "
-        "figure is no calibration error."
+        "The predictions look like P(class 1), and the references like correctness. In this case, "
+        "the result is not a calibration error: pass the labels as references, or, with "
+        "kind='confidence', the larger of P(class 1) and 1 - P(class 1)."
     ),
     ConfidenceVersusLabelWarning: (
-        "The input looks like confidence in the predicted class next to class labels: none is below "
-        "0.5, and they do not agree with the references; pass class scores with labels, or "
-        "kind='confidence' with whether each was correct, or the figure is no calibration error."
+        "The predictions look like the confidence in the predicted class, and the references like "
+        "class labels: no prediction is below 0.5, and they do not agree with the references. In "
+        "this case, the result is not a calibration error: pass class scores with labels, or, with "
+        "kind='confidence', whether each prediction is correct."
     ),
 }
 """Sentence about each mistake, by its warning."""

@@ -65,7 +65,7 @@ MAX_SET_ASIDE_WARNINGS = 3
 _INTERRUPTED = 130
 """What typer returns instead of raising KeyboardInterrupt."""
 
-_STOPPED = "Stopped. What was computed is kept, and the same command goes on from there."
+_STOPPED = "Interrupted. Finished results are stored: repeat the command to resume."
 
 _app = command_line(LazyGroup, "rightreasons")
 
@@ -257,7 +257,7 @@ def _describe_usage_error(error: Any) -> str:
     if message.startswith("Missing") and parameter is not None:
         return _describe_missing(parameter, command)
     clause = f"{message[:1].lower()}{message[1:]}"
-    return f"Expected what `{command} -h` lists, but got: {clause}."
+    return f"Expected arguments that `{command} -h` lists, but got: {clause}."
 
 
 def _describe_missing(parameter: Any, command: str) -> str:

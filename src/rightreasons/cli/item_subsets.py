@@ -301,6 +301,6 @@ def _show_subsets(result: EasyHardSplit, title: str, train_name: str) -> None:
     share = result.n_easy / n_items
     n_easy = pluralize(result.n_easy, "item")
     typer.echo(
-        f"Easy: {n_easy} ({share:.1%}), correct in every run ({result.n_runs}); "
-        f"by chance, {result.easy_by_chance:.1%} would be. Hard: {result.n_hard:,}."
+        f"Easy: {n_easy} ({share:.1%}; by chance, {result.easy_by_chance:.1%}), correct in all "
+        f"{pluralize(result.n_runs, 'run')}. Hard: {result.n_hard:,}."
     )

@@ -311,15 +311,15 @@ def _show_doubts(collected: CollectedScores) -> None:
         run = collected.degenerate[0]
         typer.echo(
             f"  One answer: {len(collected.degenerate):,} of {pluralize(collected.n_done, 'run')} "
-            "give over 90% of the independent items one answer, such as "
+            "give the same answer to over 90% of the independent items, such as "
             f"{run['configuration']} {run['method']} (seed {run['seed']})."
         )
     for row in collected.rows:
         if row.n_unchanged:
             typer.echo(
                 f"  Changed nothing: {row.n_unchanged:,} of {pluralize(row.n_runs, 'run')} of "
-                f"{row.configuration} {row.method} (seed {row.seed}). Their outcomes are all those "
-                "of IID."
+                f"{row.configuration} {row.method} (seed {row.seed}). All of their outcomes "
+                "equal those of IID."
             )
 
 

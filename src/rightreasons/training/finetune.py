@@ -39,9 +39,9 @@ from rightreasons.core.store import (
 )
 from rightreasons.models.batching import ensure_padding
 from rightreasons.models.fingerprints import fingerprint_model
+from rightreasons.models.input_limits import find_max_positions
 from rightreasons.models.loading import (
     check_model,
-    find_max_positions,
     load_tokenizer,
     share_padding,
     silence_transformers,

@@ -158,7 +158,7 @@ class Asking:
                 sensitivities.append(sensitivity)
                 rows.append(row)
         if not sensitivities:
-            reason = "no two ways share the style of the answers and the given order of the options"
+            reason = "no two prompt formats share the answer style and keep the given order of the options"
             return None, reason
         clusters = select_clusters(self.split.clusters, np.array(rows))
         return estimate_mean(np.array(sensitivities), resampling, clusters=clusters), ""
@@ -179,7 +179,7 @@ class Asking:
             The flips, or the reason why there are none.
         """
         if not self.prompted.rendering.chat:
-            return DoubtResult((), "the model is asked without turns of a conversation")
+            return DoubtResult((), "the model receives plain prompts, not conversations")
         scorer = way.scorer(self.prompted)
         second_scores = []
         for turn, suffix in ((DOUBT, " doubted"), (NEUTRAL_TURN, " again")):

@@ -290,7 +290,7 @@ WAYS = Question(
             SCLAR,
             better="lower",
             n=lambda m: m.spread.n_items,
-            no_interval="It is positive by chance alone; the difference on other items has one.",
+            no_interval="Chance alone makes it positive; the difference on other items has an interval.",
         ),
         Figure(
             "format_difference",

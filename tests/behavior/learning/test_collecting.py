@@ -144,7 +144,7 @@ def test_what_is_printed_is_a_line_per_finding(capsys):
     show_scores(collect_scores(made))
     *_, idle = capsys.readouterr().out.splitlines()
     assert idle == (
-        "  Changed nothing: 3 of 3 runs of IID->T lp (seed 2). Their outcomes are all those of IID."
+        "  Changed nothing: 3 of 3 runs of IID->T lp (seed 2). All of their outcomes equal those of IID."
     )
 
 

@@ -184,7 +184,7 @@ def test_dropped_duplicates():
     items = datasets.Dataset.from_list([*ITEMS[:5], bad])
     without = [row["id"] for row in ITEMS[:5]]
     for probe in PROBES[1:]:
-        with pytest.warns(UserWarning, match="6 items, which"):
+        with pytest.warns(UserWarning, match="6 items because"):
             assert perturb(items, probe)["source_id"][:] == without
     with warnings.catch_warnings():
         warnings.simplefilter(

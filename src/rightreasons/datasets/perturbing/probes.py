@@ -207,12 +207,12 @@ def _warn_of_excluded_items(
     reasons = []
     if n_equal:
         reasons.append(
-            f"Left out {n_equal:,} of {len(dataset):,} items, which have the same choice twice."
+            f"Left out {n_equal:,} of {len(dataset):,} items because they have the same choice twice."
         )
     if n_without_choices > 0:
         reasons.append(
-            f"Left out {n_without_choices:,} of {len(dataset):,} items, as the pool has too few "
-            "choices of items with another prompt to borrow."
+            f"Left out {n_without_choices:,} of {len(dataset):,} items because the pool has too "
+            "few choices to borrow from items with another prompt."
         )
     # At stack level 3, the warning shows the line of the user that calls `perturb`.
     warnings.warn(" ".join(reasons), stacklevel=3)
