@@ -709,6 +709,13 @@ def _draw_groups_of_items(n_items: int) -> tuple[NDArray[np.intp], ...]:
 
     The groups only depend on the number of items. They are cached, because an audit computes
     several figures of the same items.
+
+    Args:
+        n_items: Number of items.
+
+    Returns:
+        One read-only array of row numbers per group that is not empty. Each row from 0 to
+        `n_items` - 1 is in exactly one group.
     """
     groups = list_members(_assign_groups(n_items, None, N_RANDOM_GROUPS))
     # The cached arrays are shared, so nobody may write to them.

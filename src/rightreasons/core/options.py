@@ -364,7 +364,15 @@ def accept_options_as_keywords(
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> T:
-            """Collect the keywords that are options in an instance, and call the function with it."""
+            """Collect the keywords that are options in an instance, and call the function with it.
+
+            Args:
+                *arguments: Positional arguments of the decorated function.
+                **keywords: Its keyword arguments, fields of the options class, or an instance as `options`.
+
+            Returns:
+                The result of the decorated function.
+            """
             # Keywords that are not parameters of the function itself must be options.
             values = {}
             for name in keywords.keys() - signature.parameters.keys():
@@ -462,6 +470,9 @@ def format_names(names: Iterable[object]) -> str:
 
 def escape_text(text: str) -> str:
     r"""Return a text with escapes in place of its line breaks, tabs and backslashes.
+
+    Args:
+        text: Any text, such as a prompt template with line breaks.
 
     Example:
         >>> escape_text("Q:" + chr(10))

@@ -142,6 +142,9 @@ def argsort_descending(values: Array, ids: Sequence[Any] | Array) -> Positions:
 def argsort_scores(scores: Floats) -> Positions:
     """Return the positions of finite scores in ascending order; the order of equal scores is open.
 
+    Args:
+        scores: (N,) finite scores.
+
     Example:
         >>> argsort_scores(np.array([0.9, 0.2, 0.5])).tolist()
         [1, 2, 0]

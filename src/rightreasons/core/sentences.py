@@ -44,6 +44,9 @@ def pluralize(count: int, singular: str, plural: str = "") -> str:
 def join_parts(parts: Sequence[str]) -> str:
     """Join parts of a sentence by commas, and the last one by "and".
 
+    Args:
+        parts: Words or phrases, in the order of the sentence. No parts give an empty text.
+
     Example:
         >>> join_parts(["a"]), join_parts(["a", "b"]), join_parts(["a", "b", "c"])
         ('a', 'a and b', 'a, b and c')
@@ -56,6 +59,10 @@ def join_parts(parts: Sequence[str]) -> str:
 
 def format_list(names: Sequence[object]) -> str:
     """Join names for a sentence, at most twelve, with their number if there are more.
+
+    Args:
+        names: Names or numbers in the order of the sentence. Long names are shortened, and their line
+            breaks are escaped.
 
     Example:
         >>> format_list(["a", 2]), format_list(list("abcdefghijklmn"))
@@ -181,6 +188,9 @@ def find_paragraph(text: str, heading: str) -> str:
 
 def add_article(noun: str) -> str:
     """Return a noun, or the name of a type, with its indefinite article.
+
+    Args:
+        noun: Noun in the singular, without an article.
 
     Example:
         >>> add_article("list"), add_article("option"), add_article("ndarray")

@@ -601,7 +601,14 @@ def _fisher_p_value(
     second_hits: int,
     n_second: int,
 ) -> float:
-    """Return the p-value of Fisher's exact test of `first_hits / n_first = second_hits / n_second`."""
+    """Return the two-sided p-value of Fisher's exact test that two groups have equal rates.
+
+    Args:
+        first_hits: Number of items of the first group with the event.
+        n_first: Size of the first group.
+        second_hits: Number of items of the second group with the event.
+        n_second: Size of the second group.
+    """
     table = [
         [first_hits, n_first - first_hits],
         [second_hits, n_second - second_hits],

@@ -334,6 +334,9 @@ def format_csv(rows: Iterable[Iterable[Any]]) -> str:
 
     None becomes an empty cell.
 
+    Args:
+        rows: The heading and the rows, with one value per column. Values are converted to strings.
+
     Example:
         >>> format_csv([("id", "share"), ("a,b", 0.5), ("c", None)])
         'id,share\n"a,b",0.5\nc,\n'

@@ -50,6 +50,9 @@ def fold_name(name: str) -> str:
     Each run of separators becomes one space. A name that consists of separators is returned as it
     is.
 
+    Args:
+        name: Name of a class or a column, as the user writes it.
+
     Example:
         >>> fold_name("Non-Hateful"), fold_name("--")
         ('non hateful', '--')
