@@ -84,6 +84,10 @@ def _to_numpy(value: Any) -> Any:
 def _parse_frame(frame: Any, label_names: Sequence[str]) -> NDArray[np.float64]:
     """Return a data frame with a column per class as a table, in the order of `label_names`.
 
+    Args:
+        frame: Data frame of N rows and one column of scores per class, in any order.
+        label_names: Names of the K classes.
+
     Raises:
         OptionError: If the columns are not named like the classes.
     """
@@ -191,6 +195,10 @@ def _order_scores(
 
 def _check_names(names: Iterable[str], label_names: Sequence[str]) -> None:
     """Check that the class names in the answers of a function are exactly `label_names`.
+
+    Args:
+        names: Class names in the answers.
+        label_names: Names of the K classes of the model.
 
     Raises:
         OptionError: If a name is missing or unknown. The message continues one that names the

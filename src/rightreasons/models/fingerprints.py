@@ -110,7 +110,12 @@ class _WeightDigest:
             self._add_tensor(name, entry.detach())
 
     def _add_tensor(self, name: str, tensor: torch.Tensor) -> None:
-        """Add a plain tensor to the digest: its name, type, shape and bytes."""
+        """Add a plain tensor to the digest: its name, type, shape and bytes.
+
+        Args:
+            name: Name of the weight in the model.
+            tensor: The weight, on any device.
+        """
         import torch
 
         self.add_text(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|")

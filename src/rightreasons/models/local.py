@@ -610,6 +610,10 @@ def _name_failures(
 def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> str:
     """Return the part of a text before the first of some stop texts.
 
+    Args:
+        text: Generated text.
+        stop_texts: Texts at which the generation should have ended, in any order.
+
     Example:
         >>> _cut_at_stop("Paris. Question: 2", ["Question:", "2"])
         'Paris. '

@@ -636,6 +636,10 @@ def remove_hint(text: str, sentence: str) -> str:
 def cut_reasoning(text: str, share: float) -> str:
     r"""Return the first sentences of a text: a given share of its sentences, rounded.
 
+    Args:
+        text: The reasoning.
+        share: Share of its sentences, from 0 to 1.
+
     Example:
         >>> cut_reasoning("One. Two. Three.", 1 / 3), cut_reasoning("One.\nTwo.", 1.0)
         ('One.', 'One.\nTwo.')

@@ -192,6 +192,10 @@ def find_sentences(text: str) -> list[tuple[int, int]]:
 def insert_sentence(text: str, sentence: str) -> str:
     """Insert a sentence before the middle sentence of a text.
 
+    Args:
+        text: Text that gets the sentence; if it has no sentence, the result is the sentence.
+        sentence: A sentence with its final punctuation.
+
     Example:
         >>> insert_sentence("One. Two. Three.", "And so on.")
         'One. And so on. Two. Three.'
@@ -204,7 +208,12 @@ def insert_sentence(text: str, sentence: str) -> str:
 
 
 def _match_pattern(texts: Sequence[str], pattern: str) -> Flags:
-    """Return (N,) whether each text matches a regular expression of RE2."""
+    """Return (N,) whether each text matches a regular expression of RE2.
+
+    Args:
+        texts: N texts.
+        pattern: Regular expression of RE2, which may match any part of a text.
+    """
     try:
         column = pa.array(texts, pa.string())
     except UnicodeEncodeError:

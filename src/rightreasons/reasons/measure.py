@@ -643,6 +643,10 @@ def _measure_transplant(answers: Traces, resampling: Resampling) -> Transplant |
     """Measure whether the first kind of hint acts through the reasoning, or directly.
 
     None if no reasoning was transplanted between questions.
+
+    Args:
+        answers: Answers with the transplanted reasoning of each item.
+        resampling: Level of the intervals, number of resamples, and seed.
     """
     if not answers.cells:
         return None

@@ -192,6 +192,10 @@ def _list_replacements(original: str, edited: str) -> list[Replacement]:
     """Return the words that differ between two texts, position by position.
 
     Empty if the texts have different numbers of words, which then do not correspond.
+
+    Args:
+        original: Text of the item.
+        edited: The same text after a swap of words.
     """
     segmenter = Segmenter()
     tokens = segmenter.split((original,))

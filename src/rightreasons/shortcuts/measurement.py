@@ -454,6 +454,10 @@ def _measure_swaps(
 def _check_suspected_words(words: Sequence[str], training: TrainingTexts) -> None:
     """Check that each word that a user suspects is in a training text.
 
+    Args:
+        words: Words as the user wrote them.
+        training: Training texts whose words are counted.
+
     Raises:
         OptionError: If a word is in no training text; the message names it.
     """

@@ -227,6 +227,10 @@ def _divide_scores(score: Floats, rate: Floats) -> Floats:
 
     The quotient is infinite for a rate of 0, so that it sorts above every number, and NaN for an
     undefined score, whatever the rate.
+
+    Args:
+        score: Scores of any shape; NaN where a score is undefined.
+        rate: Rates of the same shape, at least 0.
     """
     is_cued = rate > 0
     # A divisor of 0 is replaced, so that numpy does not warn.

@@ -105,6 +105,11 @@ def _try_to_ask(
     """Call `ask` in a thread, and return its error; None if there is none.
 
     An error of any type is returned, because an error that ends a thread is lost.
+
+    Args:
+        ask: Function that sends a request and stores its answer under a key.
+        key: Key of the answer.
+        request: The request to send.
     """
     try:
         ask(key, request)

@@ -145,6 +145,11 @@ def exchange_text(item: Text, column: int, donor: Text) -> Edit:
 def draw_row(n_items: int, row: int, rng: Rng) -> int:
     """Return a random row other than the given one.
 
+    Args:
+        n_items: Number of items, at least 2.
+        row: The row that must not be drawn.
+        rng: Generator of the draw.
+
     Example:
         >>> import numpy as np
         >>> draw_row(2, 0, np.random.default_rng(0))

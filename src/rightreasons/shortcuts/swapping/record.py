@@ -257,6 +257,10 @@ def _exclude_pairs(pairs: Sequence[Pair], words: Collection[str]) -> tuple[Pair,
 def _describe_pairs(pairs: Sequence[Pair], label_names: Sequence[str]) -> list[dict[str, Any]]:
     """Return pairs of words as plain values, with the names of their labels.
 
+    Args:
+        pairs: Pairs of words.
+        label_names: Names of the classes, by their numbers.
+
     Returns:
         Rows such as `{"column": 0, "words": ["copper", "marble"], "labels": ["no", "yes"]}`. The
         label of a neutral word is None.

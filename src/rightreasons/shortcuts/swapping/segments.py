@@ -342,6 +342,10 @@ def _separate_word(text: str, token: Token, word: str) -> str:
 def delete_token(item: Text, token: Token) -> Text:
     """Remove a token of an item with the space before it.
 
+    Args:
+        item: One or two texts.
+        token: A token of the item, as `Segmenter.split` returns it.
+
     Example:
         >>> item = ("a fine film",)
         >>> delete_token(item, Segmenter().split(item)[1])
