@@ -38,7 +38,7 @@ class GivenAnswers:
         picks: (N,) predictions, -1 for an answer that cannot be read.
         is_correct: (N,) whether the answer is correct; one that cannot be read is not.
         reasons: N reasons why an answer cannot be read, "" if it can.
-        clusters: (N,) numbers of the samples or groups; None for independent items.
+        clusters: (N,) numbers of the samples or groups; None if the items are independent.
         task: Task of the audit; predictions of "multiple_choice" are positions of choices.
         unserved: Reason -> number of further items whose request failed, was filtered, or was
             refused. They are not among the N items, because they have no answer of the model.

@@ -144,7 +144,7 @@ class AuditSplit:
 
     @functools.cached_property
     def clusters(self) -> NDArray[np.int64] | None:
-        """(N,) number of the group, source or pair of each item; None for independent items.
+        """(N,) number of the group, source or pair of each item; None if the items are independent.
 
         The groups are those of the column that the user named, or of the first default column that
         the data has. An item without a group is a separate cluster. Clusters are numbered by their
@@ -434,7 +434,7 @@ def _find_groups_column(data: datasets.Dataset, groups_column: str | None) -> st
 
     Args:
         data: The rows.
-        groups_column: Column that the user named; None for the first default one of the data.
+        groups_column: Column that the user named; if None, the first default column that the data have.
     """
     if groups_column is not None:
         return _resolve_groups_column(data, groups_column)

@@ -418,7 +418,7 @@ def _excludes_confidence(accuracy: Estimate | None, gap: float) -> bool:
     """Return whether the interval of a bin's accuracy excludes the bin's mean confidence.
 
     Args:
-        accuracy: The accuracy; None for an empty bin.
+        accuracy: The accuracy; None if the bin is empty.
         gap: Mean confidence minus accuracy.
     """
     if accuracy is None or accuracy.value is None or not accuracy.has_interval:

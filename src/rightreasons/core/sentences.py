@@ -186,6 +186,17 @@ def find_paragraph(text: str, heading: str) -> str:
     return paragraph.rstrip()
 
 
+def capitalize_first(words: str) -> str:
+    """Return words with a capital first letter; unlike in `str.capitalize`, the others stay.
+
+    Example:
+        >>> capitalize_first("the DIR tests"), capitalize_first("")
+        ('The DIR tests', '')
+    """
+    initial = words[:1].upper()
+    return initial + words[1:]
+
+
 def add_article(noun: str) -> str:
     """Return a noun, or the name of a type, with its indefinite article.
 

@@ -261,7 +261,7 @@ def add_row_options(source: Any, options: RowOptions) -> Any:
     """Attach the options that select rows, such as `--where`, to a source of rows.
 
     Args:
-        source: Anything that `as_table` accepts; None for no source.
+        source: Anything that `as_table` accepts; None if there is no source.
         options: Options, of which only those of `RowOptions` are used.
 
     Returns:

@@ -47,7 +47,7 @@ class ModelWithHead(ModelWithTokenizer, Protocol):
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
-        """K names of the classes, in the order of the logits. None for other heads."""
+        """K names of the classes, in the order of the logits; None if the head has no classes."""
 
     @property
     def device(self) -> torch.device:
@@ -116,7 +116,7 @@ class PaddingTrial:
         name: Name of the model, for errors.
         items: The items of the trial.
         joint: Whether the model reads tensors (n, C, T).
-        n_classes: Number of classes of a classifier; None for other models.
+        n_classes: Number of classes of a classifier; None if the model is not one.
     """
 
     def __init__(

@@ -32,17 +32,6 @@ def badness(tone: str, size: float | None) -> tuple[int, float]:
     return TONES.index(tone), -size
 
 
-def capitalize_first(words: str) -> str:
-    """Return words with a capital first letter; unlike in `str.capitalize`, the others stay.
-
-    Example:
-        >>> capitalize_first("the DIR tests"), capitalize_first("")
-        ('The DIR tests', '')
-    """
-    initial = words[:1].upper()
-    return initial + words[1:]
-
-
 def decimal(value: float) -> str:
     """Write a figure with three decimals, or with more if it would read as zero.
 

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.sentences import join_parts, pluralize
+from rightreasons.core.sentences import capitalize_first, join_parts, pluralize
 from rightreasons.page.advice import TO_LOG, ask, compare, debias, gate, mirror, repair
 from rightreasons.page.formats import (
-    capitalize_first,
     decimal,
     describe_selection,
     format_estimate,

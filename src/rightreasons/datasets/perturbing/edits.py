@@ -15,6 +15,7 @@ import numpy as np
 
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.results import Result
+from rightreasons.core.sentences import capitalize_first
 from rightreasons.core.validation import check_count, check_seed
 from rightreasons.datasets.perturbing.thesaurus import SOURCE, Thesaurus, load_thesaurus
 
@@ -77,7 +78,7 @@ def copy_capitals(model: str, text: str) -> str:
     if len(letters) > 1 and all(map(str.isupper, letters)):
         return text.upper()
     if model[:1].isupper():
-        return text[:1].upper() + text[1:]
+        return capitalize_first(text)
     return text
 
 

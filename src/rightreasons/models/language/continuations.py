@@ -163,7 +163,7 @@ class Encoder:
 
         Args:
             tokenizer: A tokenizer of transformers.
-            start_token: Token that replaces an empty prompt. If None, the model has none.
+            start_token: Token that replaces an empty prompt. None if the model has no such token.
         """
         self.tokenizer = tokenizer
         self.start: list[int] = []

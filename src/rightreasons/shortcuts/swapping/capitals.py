@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import regex
 
+from rightreasons.core.sentences import capitalize_first
+
 _SENTENCE_END = regex.compile(r"\p{Sentence_Terminal}")
 
 Span = tuple[int, int]
@@ -71,7 +73,7 @@ class WrittenForms:
         if form is None:
             form = self._form_by_position.get((True, word), word)
             # A single capital at the start of a sentence is due to the position.
-            if form == capitalize(word):
+            if form == capitalize_first(word):
                 return word
         return form
 
@@ -135,16 +137,6 @@ def starts_sentence(text: str, start: int) -> bool:
     return True
 
 
-def capitalize(word: str) -> str:
-    """Return a word with a capital as its first letter.
-
-    Example:
-        >>> capitalize("film"), capitalize("iPhone")
-        ('Film', 'IPhone')
-    """
-    return word[:1].upper() + word[1:]
-
-
 def match_case(original: str, word: str) -> str:
     """Return a word in the case of the one that it replaces.
 
@@ -156,5 +148,5 @@ def match_case(original: str, word: str) -> str:
     if original.isupper() and len(original) > 1:
         return word.upper()
     if original[:1].isupper():
-        return capitalize(word)
+        return capitalize_first(word)
     return word
